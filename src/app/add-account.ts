@@ -1,4 +1,4 @@
-import { RingneckError, shownMessageOf, TryLaterError, UsageError } from '../base/errors.ts';
+import { RingneckError, shownMessageOf, TryLaterError, UsageError, unlessRefused } from '../base/errors.ts';
 import { loginCommand } from '../base/sign-in-again.ts';
 import { TimeoutError, withTimeout } from '../base/timeout.ts';
 import { ServiceError } from '../client/error.ts';
@@ -105,7 +105,10 @@ export async function beginAccount(
     }
   }
   const before = await findAccount(warehouse, name);
-  const keptToken = secrets.findOfAny(name);
+  // Of an account that was removed only its own person is read by its name again, where they are known.
+  if (!before && known === null) secrets.leaveToNext(name);
+  // What is damaged is given again by that.
+  const keptToken = unlessRefused(() => secrets.findOfAny(name));
   const isNew = credential.token !== keptToken;
   const wasProven = before?.state === 'active' || (before?.state === 'parked' && !isOfUnknownPerson(before.reason));
   const needsProof = isNew || !wasProven;

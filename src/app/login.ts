@@ -16,7 +16,7 @@ import { type AddedReport, reportAdded } from './account-commands.ts';
 import { askWhose, askWhoseSurely, beginAccount, WrongPersonError } from './add-account.ts';
 import type { App } from './app.ts';
 import { openOAuth } from './open-oauth.ts';
-import { findReadableSignIn, listReaders, takeBackEnded } from './take-back.ts';
+import { findReadableSignIn, listLeftOf, listReaders, takeBackEnded } from './take-back.ts';
 
 /** What a person is sent to the service with; nothing of it is secret. */
 export type LoginSettings = Omit<SignInSettings, 'tokenUrl' | 'clientSecret'>;
@@ -75,6 +75,7 @@ export async function storeSignIn(
   secrets.acceptKey();
   const signIn = beginSignIn(newSignInId(), tokens, settings.signIn?.scopes ?? [], now(), settings.signIn?.tokenUrl);
   let former: SignIn | undefined;
+  let hadSignIn = false;
   let before: Account | undefined;
   let isRecorded = false;
   const credential = {
@@ -83,8 +84,9 @@ export async function storeSignIn(
     isSignIn: true as const,
     keep: () => {
       former = findReadableSignIn(app, name);
-      // Another person's is not to be taken back. What is given up at the service is on the list before nobody knows of it any more.
-      const formerEndsAt = former && !isOfAnother(before?.reason ?? null) ? now() : undefined;
+      hadSignIn = secrets.hasSignIn(name);
+      // Another person's is not to be taken back. Any other is on the list before nobody knows of it any more, also where it cannot be read.
+      const formerEndsAt = isOfAnother(before?.reason ?? null) ? undefined : now();
       const isReturning = before !== undefined && isWithdrawn(before.reason);
       secrets.putSignIn(name, isReturning ? { ...signIn, afterWithdrawal: before?.since } : signIn, formerEndsAt);
     },
@@ -101,12 +103,12 @@ export async function storeSignIn(
     const report = await reportAdded(app, added);
     await noteUngranted({ warehouse: app.warehouse, collections: collectionsOf(resources), tokens: secrets });
     const isSeenToWork = report.tried && report.state === 'active' && secrets.findSignIn(name)?.id === signIn.id;
-    if (!former || !isSeenToWork) return report;
+    if (!hadSignIn || !isSeenToWork) return report;
     await takeBackEnded(app, name);
-    const isLeft = secrets.listEnded().some(ended => ended.name === name && !ended.isGivenUp);
+    const isLeft = listLeftOf(secrets, name).some(({ isGivenUp }) => !isGivenUp);
     return isLeft ? { ...report, warning: [report.warning, STILL_ALIVE].filter(Boolean).join('; ') } : report;
   } catch (error) {
-    const isKept = secrets.findSignIn(name)?.id === signIn.id;
+    const isKept = findReadableSignIn(app, name)?.id === signIn.id;
     const isToPutBack = isKept && invited !== undefined && !isRecorded;
     try {
       if (isToPutBack) putBack(app, name, former);

@@ -1,5 +1,5 @@
 import type { Settings } from '../base/config.ts';
-import { messageOf, RingneckError } from '../base/errors.ts';
+import { messageOf, RingneckError, unlessRefused } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import { Mutex } from '../base/mutex.ts';
 import type { EndedSignIn, Secrets } from '../base/secrets/secrets.ts';
@@ -22,14 +22,8 @@ interface Parts {
 type Taking = Parts & { warehouse: Warehouse; now: () => number };
 
 /** What is to be taken back; what cannot be read any more is forgotten all the same. */
-export function findReadableSignIn({ secrets }: Pick<Parts, 'secrets'>, name: string): SignIn | undefined {
-  try {
-    return secrets.findSignIn(name);
-  } catch (error) {
-    if (error instanceof RingneckError) return undefined;
-    throw error;
-  }
-}
+export const findReadableSignIn = ({ secrets }: Pick<Parts, 'secrets'>, name: string): SignIn | undefined =>
+  unlessRefused(() => secrets.findSignIn(name));
 
 /** The accounts that are read, or may be again without another sign-in: what they are read with is not to be ended at the service. */
 export async function listReaders(warehouse: Warehouse): Promise<string[]> {
@@ -147,6 +141,10 @@ export async function takeBackEnded(parts: Taking, of?: string): Promise<void> {
 
 const listTaken = (secrets: Secrets) => secrets.listEnded().filter(({ isGivenUp }) => !isGivenUp);
 
+/** What has ended of who has a name now, and is not taken back. */
+export const listLeftOf = (secrets: Secrets, name: string): EndedSignIn[] =>
+  secrets.listEnded().filter(ended => ended.name === name && !ended.isOfFormer);
+
 const turns = new WeakMap<Warehouse, Map<string, Mutex>>();
 
 /** Does one thing at a time with what has ended of an account: a refresh token works once. */
@@ -174,7 +172,7 @@ async function takeBackOf(parts: Taking, of: string): Promise<void> {
 
 async function takeOneBack(parts: Taking & { readers: string[] }, ended: EndedSignIn): Promise<void> {
   const { secrets, log, now, warehouse } = parts;
-  const { name, at, signIn } = ended;
+  const { name, at, signIn, isOfFormer } = ended;
   if (!signIn) log.warn({ account: name }, `${LEFT}: it cannot be read, or is not of this service`);
   const keep = (renewed: SignIn) => secrets.renewEnded(ended, renewed);
   const revoked = signIn ? await revokeSignIn({ ...parts, keep }, { name, reason: null }, signIn) : 'failed';
@@ -183,6 +181,6 @@ async function takeOneBack(parts: Taking & { readers: string[] }, ended: EndedSi
   if (revoked === 'failed' && Math.abs(now() - at) < TRIED_FOR_MS) return;
   log.warn({ account: name }, `${LEFT}, and it is not tried again`);
   // The page of who has withdrawn goes on to say it.
-  if (isWithdrawn((await findAccount(warehouse, name))?.reason ?? null)) secrets.emptyEnded(ended);
+  if (!isOfFormer && isWithdrawn((await findAccount(warehouse, name))?.reason ?? null)) secrets.emptyEnded(ended);
   else secrets.removeEnded(ended);
 }

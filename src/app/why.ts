@@ -5,6 +5,7 @@ import type { CollectionStatus } from '../sync/status.ts';
 import type { App } from './app.ts';
 import { isWell, READ_MISSING } from './fixes.ts';
 import { type StatusReport, statusCommands } from './status-commands.ts';
+import { listLeftOf } from './take-back.ts';
 
 export interface WhyReport {
   user_id: string;
@@ -19,7 +20,7 @@ async function why(app: App, { name }: { name: string }): Promise<WhyReport> {
   await getAccount(app.warehouse, name);
   const report = await statusCommands.status(app);
   const account = report.accounts.find(({ user_id: user }) => user === name);
-  const isLeft = app.secrets.listEnded().some(ended => ended.name === name);
+  const isLeft = listLeftOf(app.secrets, name).length > 0;
   return { user_id: name, sentences: [...(account ? tellWhy(account, report) : []), ...(isLeft ? [tellLeft(name)] : [])] };
 }
 

@@ -28,6 +28,16 @@ export class TryLaterError extends RingneckError {
   }
 }
 
+/** What is found; undefined where it cannot be, in our own words. */
+export function unlessRefused<T>(find: () => T): T | undefined {
+  try {
+    return find();
+  } catch (error) {
+    if (error instanceof RingneckError) return undefined;
+    throw error;
+  }
+}
+
 /** The service's own sentence about an error, or about what caused it: for whoever asked, and never stored or logged. */
 export function detailOf(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined;

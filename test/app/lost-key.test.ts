@@ -1,4 +1,4 @@
-import { rmSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { Secrets } from '../../src/base/secrets/secrets.ts';
@@ -73,6 +73,18 @@ test('a key that comes back opens what it had sealed, and not what was sealed wi
   expect([other.find('ada'), other.find('ben')]).toEqual(['token-of-ada', undefined]);
   expect([harness.app.secrets.find('ada'), harness.app.secrets.find('ben')]).toEqual([undefined, tokens.ben]);
   expect(harness.app.secrets.whyMissing('ada')).toBe(BEN.replaceAll('ben', 'ada'));
+});
+
+test('a token that is damaged is given again', async () => {
+  const { harness, tokens } = await loseKey('damaged');
+  await harness.commands.addAccount({ name: 'ada', token: tokens.ada });
+  const path = join(folder, 'damaged', 'accounts.secret');
+  const content = JSON.parse(readFileSync(path, 'utf8'));
+  content.accounts[0][1] = Buffer.alloc(64, 7).toString('base64');
+  writeFileSync(path, JSON.stringify(content));
+  expect(() => harness.app.secrets.find('ada')).toThrow('Give it again: ringneck account add ada');
+  expect(await harness.commands.addAccount({ name: 'ada', token: tokens.ada })).toMatchObject({ state: 'active' });
+  expect(harness.app.secrets.find('ada')).toBe(tokens.ada);
 });
 
 test('where the key is lost people sign in again, one after the other', async () => {

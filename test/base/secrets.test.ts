@@ -320,7 +320,7 @@ test('a sign-in that has ended is read by nobody, and is kept through another ke
     false,
     [],
   ]);
-  const ended = { name: 'ada', at: 1_000, signIn: SIGN_IN, isGivenUp: false };
+  const ended = { name: 'ada', at: 1_000, signIn: SIGN_IN, isGivenUp: false, isOfFormer: false };
   expect(open(KEY).listEnded()).toEqual([ended]);
   expect(open(KEY, 'https://other.example').listEnded()).toEqual([{ ...ended, signIn: undefined }]);
 
@@ -337,9 +337,31 @@ test('a sign-in that has ended is read by nobody, and is kept through another ke
   moved.forget('ada');
   expect([moved.listEnded(), moved.names()]).toEqual([[{ ...ended, name: 'p01' }], ['p01']]);
   moved.forgetRenewals();
-  expect(moved.listEnded()).toEqual([{ name: 'p01', at: 1_000, signIn: undefined, isGivenUp: true }]);
+  expect(moved.listEnded()).toEqual([{ name: 'p01', at: 1_000, signIn: undefined, isGivenUp: true, isOfFormer: false }]);
   moved.removeEnded({ name: 'p01', at: 1_000 });
   expect(moved.listEnded()).toEqual([]);
+});
+
+test('what has ended of who had a name before stays theirs, through a renewal, another key and another name', () => {
+  const open = (key: string) => new Secrets({ folder, key, address: 'https://service.example' });
+  const secrets = open(KEY);
+  secrets.putSignIn('ada', SIGN_IN);
+  secrets.end('ada', 1_000);
+  secrets.leaveToNext('ada');
+  secrets.renewEnded({ name: 'ada', at: 1_000 }, { ...SIGN_IN, accessToken: 'access-2' });
+  secrets.putSignIn('ada', { ...SIGN_IN, id: 'next' });
+  secrets.end('ada', 2_000);
+  const next = 'another key of more than sixteen letters';
+  secrets.addKey(KEY, next);
+  open(next).keepKey(next);
+  const moved = open(next);
+  moved.copy('ada', 'p01');
+  moved.forget('ada');
+  moved.emptyEnded({ name: 'p01', at: 1_000 });
+  expect(moved.listEnded()).toEqual([
+    { name: 'p01', at: 1_000, signIn: undefined, isGivenUp: true, isOfFormer: true },
+    { name: 'p01', at: 2_000, signIn: { ...SIGN_IN, id: 'next' }, isGivenUp: false, isOfFormer: false },
+  ]);
 });
 
 test('what has ended and was sealed with another key stays as it is in a copy, keeps its name, and is read once that key is back', () => {
@@ -372,10 +394,10 @@ test('what a sign-in that has ended was renewed to is kept in its place, also wh
   const ended = { name: 'ada', at: 1_000 };
   secrets.putEnded('ada', SIGN_IN, 1_000);
   secrets.renewEnded(ended, { ...SIGN_IN, accessToken: 'access-2' });
-  expect(secrets.listEnded()).toEqual([{ ...ended, signIn: { ...SIGN_IN, accessToken: 'access-2' }, isGivenUp: false }]);
+  expect(secrets.listEnded()).toEqual([{ ...ended, signIn: { ...SIGN_IN, accessToken: 'access-2' }, isGivenUp: false, isOfFormer: false }]);
   secrets.removeEnded(ended);
   secrets.renewEnded(ended, { ...SIGN_IN, accessToken: 'access-3' });
-  expect(secrets.listEnded()).toEqual([{ ...ended, signIn: { ...SIGN_IN, accessToken: 'access-3' }, isGivenUp: false }]);
+  expect(secrets.listEnded()).toEqual([{ ...ended, signIn: { ...SIGN_IN, accessToken: 'access-3' }, isGivenUp: false, isOfFormer: false }]);
 });
 
 test('two sign-ins of one account that end in one moment are two, in one write with the next', () => {
@@ -391,5 +413,5 @@ test('two sign-ins of one account that end in one moment are two, in one write w
   ]);
   secrets.putSignIn('ada', SIGN_IN);
   secrets.end('ada', 1_000, { isKept: false });
-  expect(secrets.listEnded().at(-1)).toEqual({ name: 'ada', at: 1_003, signIn: undefined, isGivenUp: true });
+  expect(secrets.listEnded().at(-1)).toEqual({ name: 'ada', at: 1_003, signIn: undefined, isGivenUp: true, isOfFormer: false });
 });

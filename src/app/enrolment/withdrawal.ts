@@ -4,7 +4,7 @@ import { consentEntry, listHolding } from '../../ledger/consents.ts';
 import { findLink } from '../../ledger/links.ts';
 import { askAgain, isOfAnother, isWithdrawn, withdrawnReason } from '../../ledger/unproven.ts';
 import type { App } from '../app.ts';
-import { findReadableSignIn, takeBackEnded } from '../take-back.ts';
+import { findReadableSignIn, listLeftOf, takeBackEnded } from '../take-back.ts';
 
 /**
  * How a link to withdraw stands. `left`: done, and not known to be taken back at the service; `givenUp`: nor tried any more; `ended`: the
@@ -27,7 +27,7 @@ async function standingOf({ warehouse, secrets }: App, name: string): Promise<Wi
 }
 
 function howTakenBack(secrets: App['secrets'], name: string): 'done' | 'left' | 'givenUp' {
-  const ended = secrets.listEnded().filter(one => one.name === name);
+  const ended = listLeftOf(secrets, name);
   if (!ended.length) return 'done';
   return ended.every(({ isGivenUp }) => isGivenUp) ? 'givenUp' : 'left';
 }

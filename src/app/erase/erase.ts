@@ -2,7 +2,7 @@ import { existsSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Settings } from '../../base/config.ts';
 import { ensureDiskReserve, isDiskFull } from '../../base/disk.ts';
-import { messageOf, RingneckError, TryLaterError, UsageError } from '../../base/errors.ts';
+import { messageOf, RingneckError, TryLaterError, UsageError, unlessRefused } from '../../base/errors.ts';
 import { realPath, writeFileAtomically } from '../../base/files.ts';
 import { openMirrorTokens } from '../../base/secrets/mirror-tokens.ts';
 import { Secrets } from '../../base/secrets/secrets.ts';
@@ -17,6 +17,7 @@ import { Warehouse } from '../../warehouse/warehouse.ts';
 import type { AppOptions, PausedErasing } from '../app-options.ts';
 import { consoleSessionsIn } from '../console-sessions.ts';
 import { connectControl } from '../control/connect-control.ts';
+import { ensureNamed } from '../move/ensure-free.ts';
 import { removePersonFiles } from '../person-files/folder.ts';
 import { ensureQueueAnswers, ensureRoom, InTheWay, replaceSnapshot, withWarehouse } from '../rewriting.ts';
 import { isErasing } from './is-erasing.ts';
@@ -87,7 +88,8 @@ async function erase(options: EraseOptions, { goesOn = false } = {}): Promise<Er
   const { name } = marker;
   const secrets = new Secrets({ folder: data, key: settings.secretKey });
   const ended = secrets.listEnded().flatMap(({ name: of, signIn }) => (signIn && of === name ? tokensOf(signIn) : []));
-  const tokens = [...(unlessKeyMissing(() => secrets.listOfAny(name)) ?? []), ...ended];
+  // Without the key it cannot be read: then it is not searched for.
+  const tokens = [...(unlessRefused(() => secrets.listOfAny(name)) ?? []), ...ended];
   const { serviceUserIds, samePerson, id, removed } = await eraseRows(options, marker).catch(async (error: unknown) => {
     if (goesOn && (error instanceof TryLaterError || isDiskFull(error) || isRedisError(error))) throw error;
     // Where not even that can be done the note stays, and the next who opens the folder goes on.
@@ -178,21 +180,9 @@ async function takeBack(options: EraseOptions, name: string): Promise<void> {
 
 /** @throws UsageError when nobody of this name was ever added; TryLaterError, RingneckError when it cannot be done now */
 export async function ensureErasable(options: EraseOptions, warehouse: Warehouse, name: string): Promise<void> {
-  if (!(await accountExists(warehouse, name))) {
-    throw new UsageError(`no account ${JSON.stringify(name)} was ever added here: ringneck account list shows those there are`);
-  }
+  await ensureNamed(warehouse, name);
   ensureRoom(warehouse.path);
   await ensureQueueAnswers(options.settings);
-}
-
-/** With a key that is missing the token cannot be read: then it is not searched for. */
-function unlessKeyMissing(find: () => string[]): string[] | undefined {
-  try {
-    return find();
-  } catch (error) {
-    if (error instanceof RingneckError) return undefined;
-    throw error;
-  }
 }
 
 function readOurs(options: EraseOptions): Marker {

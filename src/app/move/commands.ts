@@ -1,9 +1,10 @@
 import { messageOf, RingneckError, UsageError } from '../../base/errors.ts';
 import type { MirrorTokens } from '../../base/secrets/mirror-tokens.ts';
-import { accountExists, parseAccountName } from '../../ledger/accounts.ts';
+import { parseAccountName } from '../../ledger/accounts.ts';
 import type { App } from '../app.ts';
 import { ensureQueueAnswers, ensureRoom } from '../rewriting.ts';
-import { ensureFree } from './ensure-free.ts';
+import { inTurn } from '../take-back.ts';
+import { ensureFree, ensureNamed } from './ensure-free.ts';
 import type { MoveReport, Renaming } from './move.ts';
 
 /** What the owner of a data folder does to give an account another name. */
@@ -14,7 +15,8 @@ async function moveAccount(app: App, { from, to }: Renaming): Promise<MoveReport
   const { settings, log, now } = app;
   await ensureMovable(app, { from, to });
   const move = await import('./move.ts');
-  return app.withExclusive(() => move.moveAccount({ settings, log, now }, { from, to }), 'moved in');
+  // What is being taken back may bring a pair to be kept by the name.
+  return inTurn(app.warehouse, from, () => app.withExclusive(() => move.moveAccount({ settings, log, now }, { from, to }), 'moved in'));
 }
 
 /**
@@ -24,9 +26,7 @@ async function moveAccount(app: App, { from, to }: Renaming): Promise<MoveReport
 async function ensureMovable({ settings, warehouse, secrets, mirrorTokens }: App, { from, to }: Renaming): Promise<void> {
   for (const name of [from, to]) parseAccountName(name);
   if (from === to) throw new UsageError(`${from} has that name already`);
-  if (!(await accountExists(warehouse, from))) {
-    throw new UsageError(`no account ${JSON.stringify(from)} was ever added here: ringneck account list shows those there are`);
-  }
+  await ensureNamed(warehouse, from);
   await ensureFree({ warehouse, secrets, mirrorTokens }, to);
   if (secrets.namesElsewhere().includes(from)) throw new UsageError(`${from} keeps its name: ${secrets.whyMissing(from)}`);
   secrets.listOfAny(from);

@@ -4,6 +4,12 @@ import { listTablesOf } from '../../warehouse/tables-of.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
 import { holdsTokens, type KeptTokens } from '../kept-tokens.ts';
 
+/** @throws UsageError where nobody of this name was ever added, or is any more */
+export async function ensureNamed(warehouse: Warehouse, name: string): Promise<void> {
+  if (await accountExists(warehouse, name)) return;
+  throw new UsageError(`no account ${JSON.stringify(name)} was ever added here: ringneck account list shows those there are`);
+}
+
 /** @throws UsageError where a name has an account, rows or tokens: one that gets it would be mixed up with somebody else */
 export async function ensureFree({ warehouse, ...kept }: KeptTokens & { warehouse: Warehouse }, name: string): Promise<void> {
   if (await accountExists(warehouse, name)) {

@@ -14,7 +14,7 @@ import { connectControl } from '../control/connect-control.ts';
 import { emptyQueue } from '../erase/queue.ts';
 import { removePersonFiles } from '../person-files/folder.ts';
 import { ensureRoom, type FolderOptions, InTheWay, replaceSnapshot, withWarehouse } from '../rewriting.ts';
-import { ensureFree } from './ensure-free.ts';
+import { ensureFree, ensureNamed } from './ensure-free.ts';
 import { isMoving, movePath, tellClosed } from './is-moving.ts';
 
 const moving = z.strictObject({ format: z.literal(1), from: z.string(), to: z.string() });
@@ -54,8 +54,11 @@ export async function moveAccount(options: FolderOptions, { from, to }: Renaming
 /** From here on whoever opens the folder moves the account, and whatever is kept by the new name is of this move. */
 async function begin(options: FolderOptions, warehouse: Warehouse, { from, to }: Renaming): Promise<void> {
   const { data, secretKey: key } = options.settings;
-  // Somebody may have been added by it before the folder was closed.
-  await ensureFree({ warehouse, secrets: new Secrets({ folder: data, key }), mirrorTokens: openMirrorTokens(data) }, to);
+  const secrets = new Secrets({ folder: data, key });
+  // Somebody may have been erased, or added by the other name, before the folder was closed.
+  await ensureNamed(warehouse, from);
+  await ensureFree({ warehouse, secrets, mirrorTokens: openMirrorTokens(data) }, to);
+  secrets.leaveToNext(to);
   // What waits names accounts; it comes anew, events from the inbox and windows from the ledger.
   await emptyQueue(options, warehouse);
   try {

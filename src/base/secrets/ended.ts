@@ -32,7 +32,10 @@ export function freeAt(groups: readonly Group[], name: string, at: number): numb
 export const isEmpty = ({ entry: [, sealed] }: EndedEntry): boolean => sealed === '';
 
 /** That it has ended stays known, and nothing of its tokens. */
-export const emptied = ({ at, entry: [name, , address, kind] }: EndedEntry): EndedEntry => ({ at, entry: [name, '', address, kind] });
+export function emptied(ended: EndedEntry): EndedEntry {
+  const [name, , address, kind] = ended.entry;
+  return { ...ended, entry: [name, '', address, kind] };
+}
 
 /**
  * The same group in which what has ended by one name has ended by another one too.
@@ -44,15 +47,15 @@ export function renameEnded(group: Group, from: string, to: string, opened: Open
   const copies = ended
     .filter(({ entry: [name] }) => name === from)
     .flatMap((one): EndedEntry[] => {
-      const { at, entry } = one;
-      const empty: EndedEntry = { at, entry: [to, '', entry[2], entry[3]] };
+      const { entry } = one;
+      const empty: EndedEntry = { ...one, entry: [to, '', entry[2], entry[3]] };
       if (isEmpty(one)) return [empty];
       if (group.salt !== opened?.group.salt) {
         if (opened && hasEnded(opened.group, one)) return [];
         throw new UsageError(tellElsewhere(from));
       }
       const text = openEntry(entry, opened.key);
-      return [text === undefined ? empty : { at, entry: sealSignIn(opened.key, to, text, entry[2]) }];
+      return [text === undefined ? empty : { ...one, entry: sealSignIn(opened.key, to, text, entry[2]) }];
     });
   return withEnded(group, [...ended, ...copies.filter(copy => !hasEnded(group, copy))]);
 }
@@ -66,7 +69,7 @@ export function resealEnded(group: Group, key: Buffer, from: Opened): Group {
   const sealed = added.map(ended => {
     const text = openEntry(ended.entry, from.key);
     const [name, , address] = ended.entry;
-    return text === undefined ? emptied(ended) : { at: ended.at, entry: sealSignIn(key, name, text, address) };
+    return text === undefined ? emptied(ended) : { ...ended, entry: sealSignIn(key, name, text, address) };
   });
   return withEnded(group, [...(group.ended ?? []), ...sealed]);
 }

@@ -19,8 +19,11 @@ const group = {
   /** What digests are made with, where that is not the key: the one before was. */
   digest: z.base64().optional(),
   accounts: z.array(z.union([z.tuple([z.string(), z.base64()]), z.tuple([z.string(), z.base64(), z.string()]), signInEntry])),
-  /** Sign-ins that nobody is read with any more, and since when, in milliseconds: they are to be taken back. Empty where that is given up. */
-  ended: z.array(z.strictObject({ at: z.number(), entry: signInEntry })).optional(),
+  /**
+   * Sign-ins that nobody is read with any more, and since when, in milliseconds: they are to be taken back. Empty where that is given up.
+   * `isOfFormer`: of who had the name before.
+   */
+  ended: z.array(z.strictObject({ at: z.number(), entry: signInEntry, isOfFormer: z.literal(true).optional() })).optional(),
 };
 const sealedGroup = z.strictObject(group);
 

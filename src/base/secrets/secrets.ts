@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { join } from 'node:path';
 import { NO_SERVICE } from '../config.ts';
-import { RingneckError, UsageError } from '../errors.ts';
+import { RingneckError, UsageError, unlessRefused } from '../errors.ts';
 import { ensureFolder, realPath, writeFileAtomically } from '../files.ts';
 import { openJsonFile } from '../json-file.ts';
 import { accessCommand } from '../sign-in-again.ts';
@@ -49,6 +49,8 @@ export interface EndedSignIn {
   signIn: SignIn | undefined;
   /** Nobody tries any more to take it back: its tokens are forgotten. */
   isGivenUp: boolean;
+  /** Of who had the name before: who has it now is told nothing of it. */
+  isOfFormer: boolean;
 }
 
 interface SecretsOptions {
@@ -330,19 +332,21 @@ export class Secrets {
       const id = JSON.stringify([entry[0], at]);
       const known = found.get(id);
       const isGivenUp = isEmpty(ended) && known?.isGivenUp !== false;
-      found.set(id, { name: entry[0], at, signIn: read(entry) ?? known?.signIn, isGivenUp });
+      const isOfFormer = ended.isOfFormer === true || known?.isOfFormer === true;
+      found.set(id, { name: entry[0], at, signIn: read(entry) ?? known?.signIn, isGivenUp, isOfFormer });
     }
     return [...found.values()];
   }
 
   /** Like `#findOpened`; a key that is damaged opens nothing. */
   #findOpenedIfAny(content: SealedFile): Opened | undefined {
-    try {
-      return this.#findOpened(content);
-    } catch (error) {
-      if (error instanceof RingneckError) return undefined;
-      throw error;
-    }
+    return unlessRefused(() => this.#findOpened(content));
+  }
+
+  /** What has ended by a name is from now on of who had it before. */
+  leaveToNext(name: string): void {
+    if (!this.listEnded().some(ended => ended.name === name && !ended.isOfFormer)) return;
+    this.#changeEnded(ended => [ended.entry[0] === name ? { ...ended, isOfFormer: true } : ended]);
   }
 
   /** It is taken back. */
@@ -362,10 +366,12 @@ export class Secrets {
     const { group, key } = content ? this.#getOpened(content) : this.#begin();
     const others = content ? groupsOf(content).filter(({ salt }) => salt !== group.salt) : [];
     const entry = sealSignIn(key, name, JSON.stringify(signIn satisfies SignIn), this.#ours);
-    const restOf = ({ ended = [] }: Group) => ended.filter(one => one.entry[0] !== name || one.at !== at);
+    const isIt = (one: EndedEntry) => one.entry[0] === name && one.at === at;
+    const restOf = ({ ended = [] }: Group) => ended.filter(one => !isIt(one));
+    const known = [group, ...others].flatMap(({ ended = [] }) => ended).find(isIt);
     this.#write(
       fileOf(
-        withEnded(group, [...restOf(group), { at, entry }]),
+        withEnded(group, [...restOf(group), { ...known, at, entry }]),
         others.map(other => withEnded(other, restOf(other))),
       ),
     );
@@ -373,15 +379,8 @@ export class Secrets {
 
   /** Whether one of these accounts has one of these tokens. */
   isHeld(tokens: readonly (string | null | undefined)[], accounts: readonly string[]): boolean {
-    return accounts.some(name => {
-      try {
-        return this.listOfAny(name).some(token => tokens.includes(token));
-      } catch (error) {
-        // What cannot be opened here is nothing to compare with.
-        if (error instanceof RingneckError) return false;
-        throw error;
-      }
-    });
+    // What cannot be opened here is nothing to compare with.
+    return accounts.some(name => unlessRefused(() => this.listOfAny(name))?.some(token => tokens.includes(token)));
   }
 
   names(): string[] {

@@ -278,6 +278,53 @@ test('a sign-in that cannot be read counts as not taken back', async () => {
   expect(lines.some(line => line.includes('"account":"p01"') && line.includes('could not be taken back: it cannot be read'))).toBe(true);
 });
 
+/** Has what is sealed of an account, or of what has ended, be damaged. */
+function damage(
+  { harness }: EnrolmentHarness,
+  find: (content: { accounts: string[][]; ended: { entry: string[] }[] }) => string[] | undefined,
+) {
+  const path = join(harness.app.settings.data, 'accounts.secret');
+  const content = JSON.parse(readFileSync(path, 'utf8'));
+  const entry = find(content);
+  if (!entry) throw new Error('there is none');
+  entry[1] = Buffer.alloc(64, 7).toString('base64');
+  writeFileSync(path, JSON.stringify(content));
+}
+
+test('who gets a name next is not told what could not be taken back of who had it before; doctor tells it', async () => {
+  const enrolment = await openEnrolment(folder, 'next-holder', shared);
+  const { harness, invite, enrol } = enrolment;
+  const { app, commands } = harness;
+  const revoke = takeNothingBack();
+  await enrol(await invite('p01'), 'ada', ['personal']);
+  await commands.removeAccount({ name: 'p01' });
+  revoke.mockRestore();
+  damage(enrolment, ({ ended }) => ended[0]?.entry);
+  const link = withdrawLinkOf(await enrol(await invite('p01'), 'ben'));
+  const tellLeft = async () => (await commands.why({ name: 'p01' })).sentences.filter(sentence => sentence.includes('taken back'));
+  expect(await tellLeft()).toEqual([]);
+  expect((await login(enrolment, 'p01', 'ben')).warning).toBeNull();
+  const page = await new Browser().open(link, { method: 'POST' });
+  expect([page.title, page.html.includes('still lists the access'), await tellLeft()]).toEqual(['You have withdrawn', false, []]);
+  expect(app.secrets.listEnded()).toMatchObject([{ name: 'p01', signIn: undefined, isOfFormer: true }]);
+  expect((await checkSignIns(app)).map(({ message }) => message)).toEqual([
+    expect.stringMatching(/^p01: a sign-in that ended on .* is not known to be taken back at the service$/),
+  ]);
+});
+
+test('a person who comes back by their name is told what could not be taken back before', async () => {
+  const enrolment = await openEnrolment(folder, 'same-holder', shared);
+  const { harness, invite, enrol } = enrolment;
+  const revoke = takeNothingBack();
+  await enrol(await invite('p01'), 'ada');
+  await harness.commands.removeAccount({ name: 'p01' });
+  revoke.mockRestore();
+  damage(enrolment, ({ ended }) => ended[0]?.entry);
+  const link = withdrawLinkOf(await enrol(await invite('p01'), 'ada'));
+  const page = await new Browser().open(link, { method: 'POST' });
+  expect([page.title, page.html.includes('still lists the access')]).toEqual(['You have withdrawn', true]);
+});
+
 test('what could not be taken back in 30 days is forgotten, and the page goes on to say it', async () => {
   let now = Date.parse('2025-03-01T00:00:00Z');
   const enrolment = await openEnrolment(folder, 'given-up', { ...shared, now: () => now });
@@ -289,7 +336,7 @@ test('what could not be taken back in 30 days is forgotten, and the page goes on
   const at = now;
   now += 30 * 86_400_000;
   await finishWithdrawals(harness.app);
-  expect(harness.app.secrets.listEnded()).toEqual([{ name: 'p01', at, signIn: undefined, isGivenUp: true }]);
+  expect(harness.app.secrets.listEnded()).toEqual([{ name: 'p01', at, signIn: undefined, isGivenUp: true, isOfFormer: false }]);
   await finishWithdrawals(harness.app);
   expect(revoke).toHaveBeenCalledTimes(2);
   for (const page of [await new Browser().open(link), await new Browser().open(link, { method: 'POST' })]) {
@@ -760,6 +807,63 @@ test('the sign-in before, of who signs in again, is kept until it is taken back'
   revoke.mockRestore();
   await finishWithdrawals(harness.app);
   expect([await askWith(enrolment, former.accessToken), harness.app.secrets.listEnded()]).toEqual([401, []]);
+});
+
+test.each(['damaged', 'address'])('the sign-in before that cannot be read, of who signs in again, is kept too: %s', async what => {
+  const enrolment = await openEnrolment(folder, `former-unread-${what}`, shared);
+  const { harness, invite, enrol } = enrolment;
+  const { app } = harness;
+  await enrol(await invite('p01'), 'ada');
+  const { accessToken } = signInOf(enrolment, 'p01');
+  if (what === 'damaged') damage(enrolment, ({ accounts }) => accounts[0]);
+  const restore = what === 'address' ? makeUnreadable(enrolment, what) : () => undefined;
+  const { warning } = await login(enrolment, 'p01', 'ada');
+  expect(warning).toContain('the sign-in before could not be taken back at the service: ringneck up tries it each day for 30 days');
+  expect(app.secrets.listEnded()).toMatchObject([{ name: 'p01', signIn: undefined, isGivenUp: false }]);
+  expect(signInOf(enrolment, 'p01').accessToken).not.toBe(accessToken);
+  restore();
+  await finishWithdrawals(app);
+  const isRead = what === 'address';
+  expect([await askWith(enrolment, accessToken), app.secrets.listEnded().length]).toEqual(isRead ? [401, 0] : [200, 1]);
+});
+
+test('an account gets another name once what has ended of it is taken back, and nothing stays by the former one', async () => {
+  const enrolment = await openEnrolment(folder, 'moved-in-turn', shared);
+  const { harness, invite, enrol } = enrolment;
+  const { app, commands } = harness;
+  await import('../../../src/app/move/move.ts');
+  await enrol(await invite('p01'), 'ada');
+  const { refresh } = OAuthClient.prototype;
+  let answer: () => void = () => undefined;
+  const answered = new Promise<void>(resolve => {
+    answer = resolve;
+  });
+  const asked = vi.spyOn(OAuthClient.prototype, 'refresh').mockImplementation(async function (this: OAuthClient, token) {
+    const tokens = await refresh.call(this, token);
+    await answered;
+    return tokens;
+  });
+  onTestFinished(() => asked.mockRestore());
+  takeNothingBack();
+  const signedIn = login(enrolment, 'p01', 'ada');
+  await until('the sign-in before is renewed', () => asked.mock.calls.length === 1);
+  const order: string[] = [];
+  const { withExclusive } = app;
+  app.withExclusive = (work, doing) => {
+    order.push('closed');
+    return withExclusive(work, doing);
+  };
+  const looked = vi.spyOn(app.secrets, 'listOfAny');
+  const moved = commands.moveAccount({ from: 'p01', to: 'p02' });
+  await until('the move may begin', () => looked.mock.calls.length > 0);
+  for (let turns = 0; turns < 1000; turns++) await new Promise(setImmediate);
+  order.push('answered');
+  answer();
+  await signedIn;
+  expect(await moved).toMatchObject({ user_id: 'p02', before: 'p01' });
+  const { data, serviceUrl: address } = app.settings;
+  const secrets = new Secrets({ folder: data, address });
+  expect([order, secrets.names(), secrets.listEnded().map(({ name }) => name)]).toEqual([['answered', 'closed'], ['p02'], ['p02']]);
 });
 
 test.each(['killed', 'away'])(
