@@ -8,7 +8,8 @@ import { openMirrorTokens } from '../../base/secrets/mirror-tokens.ts';
 import { Secrets } from '../../base/secrets/secrets.ts';
 import { tokensOf } from '../../base/secrets/sign-in.ts';
 import { warehouseIn } from '../../base/warehouse-file.ts';
-import { accountExists, findSamePerson, findServiceUserIds } from '../../ledger/accounts.ts';
+import { accountExists, findAccount, findSamePerson, findServiceUserIds } from '../../ledger/accounts.ts';
+import { isOfAnother as isOfAnotherPerson } from '../../ledger/unproven.ts';
 import { isRedisError } from '../../queue/environment-errors.ts';
 import { rememberErased } from '../../sync/events/erased-ids.ts';
 import { warehouseId } from '../../sync/runs/runs.ts';
@@ -20,6 +21,7 @@ import { connectControl } from '../control/connect-control.ts';
 import { ensureNamed } from '../move/ensure-free.ts';
 import { removePersonFiles } from '../person-files/folder.ts';
 import { ensureQueueAnswers, ensureRoom, InTheWay, replaceSnapshot, withWarehouse } from '../rewriting.ts';
+import { listReaders } from '../take-back.ts';
 import { isErasing } from './is-erasing.ts';
 import { removeLeftovers } from './leftovers.ts';
 import { type Marker, readMarker, removeMarker, writeMarker } from './marker.ts';
@@ -27,6 +29,7 @@ import { emptyQueue, removeEvents } from './queue.ts';
 import { type EraseReport, isClean } from './report.ts';
 import { searchFolder } from './search.ts';
 import { containsNeedle } from './search-bytes.ts';
+import { takeBackErased } from './sign-ins.ts';
 
 type EraseOptions = Pick<AppOptions, 'settings' | 'log' | 'now' | 'onErased'>;
 
@@ -38,7 +41,7 @@ const queueKind = ({ settings }: EraseOptions) => (settings.queueUrl ? 'redis' :
  */
 export async function eraseAccount(options: EraseOptions, name: string): Promise<EraseReport> {
   const { data } = options.settings;
-  writeMarker(data, { format: 1, name, serviceUserIds: null, samePerson: [], removed: {}, queue: queueKind(options) });
+  writeMarker(data, { format: 1, name, serviceUserIds: null, samePerson: [], isOfAnother: false, removed: {}, queue: queueKind(options) });
   const report = await erase(options).catch((error: unknown) => {
     if (!isErasing(data)) throw error;
     // Begun and not taken back: somebody opened the file in between. Waited for once more.
@@ -90,20 +93,21 @@ async function erase(options: EraseOptions, { goesOn = false } = {}): Promise<Er
   const ended = secrets.listEnded().flatMap(({ name: of, signIn }) => (signIn && of === name ? tokensOf(signIn) : []));
   // Without the key it cannot be read: then it is not searched for.
   const tokens = [...(unlessRefused(() => secrets.listOfAny(name)) ?? []), ...ended];
-  const { serviceUserIds, samePerson, id, removed } = await eraseRows(options, marker).catch(async (error: unknown) => {
+  const { serviceUserIds, samePerson, isOfAnother, id, removed } = await eraseRows(options, marker).catch(async (error: unknown) => {
     if (goesOn && (error instanceof TryLaterError || isDiskFull(error) || isRedisError(error))) throw error;
     // Where not even that can be done the note stays, and the next who opens the folder goes on.
     await takeBack(options, name).catch(() => undefined);
     throw error;
   });
-  const { events, snapshot } = await withWarehouse(options, async warehouse => {
+  const { events, snapshot, readers } = await withWarehouse(options, async warehouse => {
     await rememberIds(options, warehouse, secrets, serviceUserIds);
-    return { events: await removeEvents(options, warehouse, serviceUserIds), snapshot: await replaceSnapshot(options, warehouse) };
+    const readers = await listReaders(warehouse);
+    return { events: await removeEvents(options, warehouse, serviceUserIds), snapshot: await replaceSnapshot(options, warehouse), readers };
   });
   removePersonFiles(data);
   // It has the names of those who look at their own data: everybody comes in again by a fresh link.
   rmSync(consoleSessionsIn(data), { force: true });
-  removeTokens(data, secrets, name);
+  await removeTokens(options, { name, isOfAnother, readers });
   const words: Needle[] = [
     { what: 'name', text: name },
     ...serviceUserIds.map(text => ({ what: 'service id' as const, text })),
@@ -122,10 +126,13 @@ async function erase(options: EraseOptions, { goesOn = false } = {}): Promise<Er
 }
 
 /** @throws InTheWay where they cannot be removed */
-function removeTokens(data: string, secrets: Secrets, name: string): void {
+async function removeTokens(options: EraseOptions, erased: Parameters<typeof takeBackErased>[1]): Promise<void> {
+  const { data, secretKey: key } = options.settings;
   try {
-    secrets.forget(name);
-    openMirrorTokens(data).remove(name);
+    const endKeeping = await takeBackErased(options, erased);
+    endKeeping();
+    new Secrets({ folder: data, key }).forget(erased.name);
+    openMirrorTokens(data).remove(erased.name);
   } catch (error) {
     throw new InTheWay(`the tokens of the person cannot be removed: ${messageOf(error)}`, 1, { cause: error });
   }
@@ -156,18 +163,19 @@ async function eraseRows(options: EraseOptions, marker: Marker) {
   const { isThere, ...known } = await withWarehouse(options, async warehouse => {
     const serviceUserIds = marker.serviceUserIds ?? (await findServiceUserIds(warehouse, name));
     const samePerson = marker.serviceUserIds ? marker.samePerson : await findSamePerson(warehouse, name);
-    writeMarker(data, { ...marker, serviceUserIds, samePerson });
+    const isOfAnother = marker.isOfAnother || isOfAnotherPerson((await findAccount(warehouse, name))?.reason ?? null);
+    writeMarker(data, { ...marker, serviceUserIds, samePerson, isOfAnother });
     // While the ledger still knows which of the person's events have their outcome. What cannot be read may be of the person.
     await emptyQueue(options, warehouse, inbox => inbox.rewrite(() => true));
-    return { serviceUserIds, samePerson, id: await warehouseId(warehouse), isThere: await accountExists(warehouse, name) };
+    return { serviceUserIds, samePerson, isOfAnother, id: await warehouseId(warehouse), isThere: await accountExists(warehouse, name) };
   });
   // Gone: what was interrupted had come further.
   if (!isThere) return { ...known, removed: marker.removed };
   ensureRoom(path);
-  const { serviceUserIds, samePerson } = known;
+  const { serviceUserIds, samePerson, isOfAnother } = known;
   const person = { userId: name, serviceUserIds };
   const removed = await Warehouse.erase(path, person, () => ensureDiskReserve(dirname(realpathSync(path))));
-  writeMarker(data, { ...marker, serviceUserIds, samePerson, removed });
+  writeMarker(data, { ...marker, serviceUserIds, samePerson, isOfAnother, removed });
   return { ...known, removed };
 }
 

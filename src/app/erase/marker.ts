@@ -13,6 +13,8 @@ const markerFile = z.strictObject({
   serviceUserIds: z.array(z.string()).nullable(),
   /** Other accounts of the same person, known with the ids. */
   samePerson: z.array(z.string()).default([]),
+  /** Whether what the account is read with is known to be of another person, known with the ids. */
+  isOfAnother: z.boolean().default(false),
   /** What went already, by table. */
   removed: z.record(z.string(), z.number()).default({}),
   queue: z.enum(['redis', 'embedded']),
