@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
 /** Rooms whose tests start no other process and open no queue, but for three files: `npm run test:unit`. */
@@ -17,7 +18,8 @@ export default defineConfig({
     onConsoleLog: log => !log.includes('oidc-provider '),
     expect: { poll: { timeout: 30_000 } },
     pool: 'forks',
-    maxWorkers: '100%',
+    // A quarter of the time a worker waits for what it started.
+    maxWorkers: availableParallelism() + 1,
     // What files import is loaded once by each worker, a third of their time: hooks of shared helpers stand inside of functions.
     projects: [
       {

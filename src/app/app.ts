@@ -127,11 +127,19 @@ export class App {
       },
       onUnclearHeartRate: () => log.warn(UNCLEAR),
     });
-    // Begun by another process while this one waited for the file.
-    if (!erasing && (isErasing(settings.data) || isMoving(settings.data))) {
+    try {
+      return await App.#openOver(warehouse, options, erasing);
+    } catch (error) {
       await warehouse.close();
-      throw new TryLaterError(tellClosed(isMoving(settings.data) ? 'moved in' : 'erased from', settings.data));
+      throw error;
     }
+  }
+
+  static async #openOver(warehouse: Warehouse, options: AppOptions, erasing: PausedErasing | undefined): Promise<App> {
+    const { settings, log, now = Date.now } = options;
+    // Begun by another process while this one waited for the file.
+    if (!erasing && (isErasing(settings.data) || isMoving(settings.data)))
+      throw new TryLaterError(tellClosed(isMoving(settings.data) ? 'moved in' : 'erased from', settings.data));
     const newest = findNewestAhead(warehouse.clock);
     if (newest !== undefined) {
       log.warn(
@@ -140,7 +148,7 @@ export class App {
       );
     }
     const onError = (error: unknown) => log.warn({ reason: messageOf(error) }, 'the service’s time could not be noted');
-    const serviceClock = await openServiceClock(warehouse, settings.serviceUrl ?? '', now ?? Date.now, onError);
+    const serviceClock = await openServiceClock(warehouse, settings.serviceUrl ?? '', now, onError);
     return new App(options, warehouse, serviceClock, erasing);
   }
 

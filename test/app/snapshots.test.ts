@@ -14,7 +14,6 @@ import { silentLog } from '../../src/base/log.ts';
 import { childScript, startChild } from '../support/child.ts';
 import { startFaultService } from '../support/fault-service.ts';
 import { openHarness } from '../support/harness.ts';
-import { ringneck } from '../support/ringneck.ts';
 import { runHere } from '../support/run-here.ts';
 import { startSandbox } from '../support/sandbox.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -187,7 +186,7 @@ test.each([
   const snapshot = place(data);
   for (const args of [['snapshot'], ['account', 'list']]) {
     const env = { RINGNECK_DATA: data, RINGNECK_SNAPSHOT: snapshot };
-    expect(await ringneck(args, { env })).toMatchObject({
+    expect(await runHere(args, { env })).toMatchObject({
       code: 2,
       stderr: `ringneck: RINGNECK_SNAPSHOT is ${what}, ${snapshot}: ${advice}\n`,
     });
@@ -203,7 +202,7 @@ test('a snapshot does not replace a database of somebody else', async () => {
   await expect(snapshots.refresh()).rejects.toMatchObject({ exitCode: 2, message });
   await warehouse.close();
   const env = { RINGNECK_DATA: dirname(warehouse.path), RINGNECK_SNAPSHOT: snapshot };
-  expect(await ringneck(['snapshot'], { env })).toEqual({ code: 2, stdout: '', stderr: `ringneck: ${message}\n` });
+  expect(await runHere(['snapshot'], { env })).toEqual({ code: 2, stdout: '', stderr: `ringneck: ${message}\n` });
   expect(await withDuckDB(snapshot, connection => rowsOf(connection, 'FROM theirs'))).toEqual([{ n: 42 }]);
 });
 

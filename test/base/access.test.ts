@@ -94,14 +94,14 @@ test.each([
   const env = { RINGNECK_DATA: dataFolder(), RINGNECK_SNAPSHOT: place(shared), RINGNECK_SERVICE_URL: 'http://127.0.0.1:9' };
   const said = `RINGNECK_SNAPSHOT leads into ${shared}, which is writable by others (0777)`;
   for (const args of [['snapshot'], ['account', 'list']]) {
-    expect(await ringneck(args, { env })).toEqual({ code: 2, stdout: '', stderr: `ringneck: ${said}: ${OF_OUR_OWN}\n` });
+    expect(await runHere(args, { env })).toEqual({ code: 2, stdout: '', stderr: `ringneck: ${said}: ${OF_OUR_OWN}\n` });
   }
   expect(existsSync(join(shared, 'snap.duckdb'))).toBe(false);
-  const { code, stdout } = await ringneck(['doctor'], { env });
+  const { code, stdout } = await runHere(['doctor'], { env });
   expect(code).toBe(1);
   expect(stdout).toMatch(/fail +snapshot +RINGNECK_SNAPSHOT leads into/);
   chmodSync(shared, 0o755);
-  expect(await ringneck(['snapshot'], { env })).toMatchObject({ code: 0 });
+  expect(await runHere(['snapshot'], { env })).toMatchObject({ code: 0 });
 });
 
 test('a link of the control socket into a folder of others keeps nobody out: the control socket looks for itself', () => {

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { runUp } from '../../src/app/up.ts';
 import { readSettings, type Settings } from '../../src/base/config.ts';
 import { type Log, silentLog } from '../../src/base/log.ts';
-import { freePort, hasRedis, type RedisServer, startRedis } from '../queue/redis-server.ts';
+import { freePort, hasRedis, type RedisServer, shareRedis, startRedis } from '../queue/redis-server.ts';
 import { signed } from '../receiver/signed.ts';
 import { COLLECTIONS } from '../support/declared.ts';
 import { startFaultService } from '../support/fault-service.ts';
@@ -19,6 +19,7 @@ import { until } from '../support/until.ts';
 import { placeWarehouse, rowsOf, withDuckDB } from '../support/warehouse.ts';
 
 const folder = tempFolder();
+const newQueue = shareRedis();
 let sandbox: Sandbox;
 beforeAll(async () => {
   sandbox = await startSandbox({ count: 2, from: '2025-01-01', to: '2025-01-10' });
@@ -121,7 +122,7 @@ test('Ctrl-C of a backfill through the control socket stops its run and leaves u
     await held;
     return undefined;
   });
-  const { data, env } = surroundings({ RINGNECK_SERVICE_URL: service.url });
+  const { data, env } = surroundings({ RINGNECK_SERVICE_URL: service.url, ...newQueue() });
   const up = startRingneck(['up'], { env });
   await up.said('"msg":"up"');
   await runHere(['account', 'add', 'ada'], { env, input: sandbox.people[0]!.token });
@@ -164,7 +165,7 @@ test('a port that is in use is one line, and the folder is free again', async ()
 });
 
 test('after a kill the socket that was left is no hindrance', async () => {
-  const { data, env } = surroundings();
+  const { data, env } = surroundings(newQueue());
   const up = startRingneck(['up'], { env });
   await up.said('"msg":"up"');
   up.kill('SIGKILL');
@@ -330,7 +331,7 @@ describe.skipIf(!hasRedis)('started while its Redis', () => {
 });
 
 test('up --events says what is missing where no events can come', async () => {
-  const { env } = surroundings();
+  const { env } = surroundings(newQueue());
   const up = startRingneck(['up', '--events'], { env });
   await up.said('"msg":"up"');
   expect(logged(up).map(({ msg }) => msg)).toContain(

@@ -9,6 +9,7 @@ import { readSettings } from '../../src/base/config.ts';
 import type { RingneckError } from '../../src/base/errors.ts';
 import { silentLog } from '../../src/base/log.ts';
 import type { Session } from '../../src/cli/session.ts';
+import { shareRedis } from '../queue/redis-server.ts';
 import { childScript, startChild } from '../support/child.ts';
 import { type FaultService, startFaultService } from '../support/fault-service.ts';
 import { type Ended, ringneck, startRingneck } from '../support/ringneck.ts';
@@ -20,6 +21,7 @@ import { withDuckDB } from '../support/warehouse.ts';
 import { ask, COLLECTIONS, findDifference, readEverything } from '../support/wire-reader.ts';
 
 const folder = tempFolder();
+const newQueue = shareRedis();
 const days = { from: '2025-03-04', to: '2025-03-07' };
 const range = ['--from', days.from, '--to', days.to];
 
@@ -49,7 +51,7 @@ const settingsFor = (data: string, url = sandbox.url) => ({
 });
 
 async function startUp(settings: Record<string, string>, ...parameters: string[]) {
-  const up = startRingneck(['up', ...parameters], { env: settings });
+  const up = startRingneck(['up', ...parameters], { env: { ...newQueue(), ...settings } });
   const urlOf = async (message: string) => {
     const line = new RegExp(`^\\{.*"msg":"${message}".*\\}$`, 'm');
     await up.said(line);
@@ -193,7 +195,7 @@ test('`up` owns the folder, shows that it lives and can write, serves the mirror
 test('SIGTERM of `up` in the middle of a run leaves it to the next start, which completes it; who waited is told to try later', async () => {
   const data = join(folder, 'resumed');
   const { service, release } = await heldService();
-  const settings = settingsFor(data, service.url);
+  const settings = { ...settingsFor(data, service.url), ...newQueue() };
   const first = await startUp(settings);
   await addAda(settings);
   const waiting = startRingneck(['backfill', ...range, '--json'], { env: settings });

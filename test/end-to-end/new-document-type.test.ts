@@ -7,7 +7,7 @@ import { beforeAll, expect, inject, test } from 'vitest';
 import { call } from '../../src/app/call.ts';
 import { readSettings } from '../../src/base/config.ts';
 import { silentLog } from '../../src/base/log.ts';
-import { freePort } from '../queue/redis-server.ts';
+import { freePort, shareRedis } from '../queue/redis-server.ts';
 import { startRingneck } from '../support/ringneck.ts';
 import { runHere } from '../support/run-here.ts';
 import type { SandboxProcess } from '../support/sandbox-process.ts';
@@ -48,6 +48,7 @@ const PATH = '/v2/usercollection/Hydration';
 const RANGE = { from: '2025-03-01', to: '2025-03-03' };
 
 const folder = tempFolder();
+const newQueue = shareRedis();
 const copy = join(folder, 'ringneck');
 const main = join(copy, 'dist/src/cli/main.js');
 const inCopy = (...args: string[]) => execFileSync(process.execPath, args, { cwd: copy, stdio: 'pipe' });
@@ -78,7 +79,6 @@ function build(): void {
   // Several checkers look at what they have in common each by itself.
   inCopy('node_modules/typescript/bin/tsc', '--checkers', '1');
   inCopy('scripts/prepare.mjs');
-  inCopy('scripts/bundle.mjs', 'dist');
   inCopy('dist/src/cli/generate.js');
   inCopy('dist/src/cli/generate.js', '--check');
   const changed = [...hashes()].filter(([path, hash]) => before.get(path) !== hash).map(([path]) => path);
@@ -103,12 +103,13 @@ test('a document type that exists nowhere else takes one file and one line', asy
       '--page-size',
       '2',
     ]),
-    { main, env: { RINGNECK_DATA: join(folder, 'service') } },
+    { main, env: { RINGNECK_DATA: join(folder, 'service'), ...newQueue() } },
   );
   const sandbox = JSON.parse(await service.line()) as SandboxProcess;
   const { name, token } = sandbox.people[0]!;
   const port = await freePort();
   const env = {
+    ...newQueue(),
     RINGNECK_DATA: join(folder, 'data'),
     RINGNECK_SERVICE_URL: sandbox.url,
     RINGNECK_PORT: String(port),

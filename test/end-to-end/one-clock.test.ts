@@ -6,6 +6,7 @@ import { startSweep } from '../../src/sync/sweeps/sweep.ts';
 import { startCallback } from '../service/webhooks/callback.ts';
 import { type Harness, openHarness } from '../support/harness.ts';
 import { ringneck } from '../support/ringneck.ts';
+import { runHere } from '../support/run-here.ts';
 import { openSandboxHere } from '../support/sandbox-here.ts';
 import type { OpenSandbox } from '../support/sandbox-process.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -106,7 +107,7 @@ test('a sandbox that stands in 2025: the last days, nights and sweeps are its ow
   expect(await daysOf(harness, 'daily_activity')).toContain('2025-03-01');
   await harness.close();
 
-  const shown = await ringneck(['status'], { env: { RINGNECK_DATA: data, RINGNECK_SERVICE_URL: sandbox.url, RINGNECK_LOG_LEVEL: 'warn' } });
+  const shown = await runHere(['status'], { env: { RINGNECK_DATA: data, RINGNECK_SERVICE_URL: sandbox.url, RINGNECK_LOG_LEVEL: 'warn' } });
   expect(shown.stdout).toMatch(/service: its clock \(2025-03-02T.*Z\) is \d+ days behind ours; its days are read by its own clock/);
 });
 

@@ -5,7 +5,7 @@ import { call } from '../../src/app/call.ts';
 import { getSource } from '../../src/app/find-source.ts';
 import { readSettings } from '../../src/base/config.ts';
 import { silentLog } from '../../src/base/log.ts';
-import { freePort, hasRedis, startRedis } from '../queue/redis-server.ts';
+import { freePort, hasRedis, shareRedis, startRedis } from '../queue/redis-server.ts';
 import { SUBSCRIPTIONS } from '../support/declared.ts';
 import { type Running, ringneck, startRingneck } from '../support/ringneck.ts';
 import { runHere } from '../support/run-here.ts';
@@ -15,6 +15,7 @@ import { rowsOf, withDuckDB } from '../support/warehouse.ts';
 import { isWhole } from '../support/whole.ts';
 
 const folder = tempFolder();
+const newQueue = shareRedis();
 const RANGE = ['--from', '2025-03-01', '--to', '2025-03-10'];
 const closing: (() => Promise<unknown>)[] = [];
 
@@ -27,7 +28,7 @@ async function openTerminals(name: string, options: { service?: string[]; env?: 
   const own = join(folder, name);
   const args = ['service', '--people', '2', ...RANGE, '--port', '0', '--json', '--allow-callback', '127.0.0.0/8'];
   const service = startRingneck([...args, '--delivery-delay', '0', ...(options.service ?? [])], {
-    env: { RINGNECK_DATA: join(own, 'service'), RINGNECK_LOG_LEVEL: 'warn' },
+    env: { RINGNECK_DATA: join(own, 'service'), RINGNECK_LOG_LEVEL: 'warn', ...newQueue() },
   });
   closing.push(() => stop(service));
   const sandbox = JSON.parse(await service.line()) as SandboxProcess;

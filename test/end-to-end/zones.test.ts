@@ -3,12 +3,14 @@ import { expect, test } from 'vitest';
 import type { Sample } from '../../schema/fields.ts';
 import type { AppCommands } from '../../src/app/commands.ts';
 import { connectControl } from '../../src/app/control/connect-control.ts';
+import { shareRedis } from '../queue/redis-server.ts';
 import { startRingneck } from '../support/ringneck.ts';
 import { inspectFile } from '../support/table-hash.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { findDifference, readEverything } from '../support/wire-reader.ts';
 
 const folder = tempFolder();
+const newQueue = shareRedis();
 // The clocks of New York change on 2 November, and on the 6th ben flies to London and naps on the way.
 const days = { from: '2025-11-01', to: '2025-11-07' };
 const range = ['--from', days.from, '--to', days.to];
@@ -17,9 +19,11 @@ const range = ['--from', days.from, '--to', days.to];
 async function roundTrip(zone: string): Promise<Record<string, string>> {
   const data = join(folder, zone.replace('/', '-'));
   const settings = { TZ: zone, RINGNECK_DATA: data, RINGNECK_PORT: '0', RINGNECK_NIGHTLY: '0 0 29 2 *' };
-  const service = startRingneck(['service', '--people', '2', '--seed', '7', ...range, '--port', '0', '--json'], { env: settings });
+  const service = startRingneck(['service', '--people', '2', '--seed', '7', ...range, '--port', '0', '--json'], {
+    env: { ...settings, ...newQueue() },
+  });
   const { url, people } = JSON.parse(await service.line()) as { url: string; people: { name: string; token: string }[] };
-  const env = { ...settings, RINGNECK_SERVICE_URL: url };
+  const env = { ...settings, ...newQueue(), RINGNECK_SERVICE_URL: url };
   const up = startRingneck(['up', '--mirror', '0'], { env });
   await up.said('"msg":"up"');
   const [, mirror] = /"url":"([^"]+)","msg":"the mirror is served"/.exec(up.stderr)!;

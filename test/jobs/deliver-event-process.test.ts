@@ -1,8 +1,10 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { isSignedBy } from '../../src/base/signature.ts';
 import { agree, agreeThen, startCallback } from '../service/webhooks/callback.ts';
 import { makeFolder } from '../service/webhooks/webhook-service.ts';
-import { ringneck, startRingneck } from '../support/ringneck.ts';
+import { startRingneck } from '../support/ringneck.ts';
+import { runHere } from '../support/run-here.ts';
+import { openSandboxHere } from '../support/sandbox-here.ts';
 import { until } from '../support/until.ts';
 
 test('killed while deliveries wait and fail, a service delivers all of them after its restart', async () => {
@@ -55,17 +57,15 @@ test('killed while deliveries wait and fail, a service delivers all of them afte
 });
 
 test('no private address is called unless one is allowed', async () => {
-  const mapped = await ringneck(['service', '--allow-callback', '::ffff:127.0.0.0/104'], { env: { RINGNECK_DATA: makeFolder() } });
+  const mapped = await runHere(['service', '--allow-callback', '::ffff:127.0.0.0/104'], { env: { RINGNECK_DATA: makeFolder() } });
   expect([mapped.code, mapped.stdout]).toEqual([2, '']);
   expect(mapped.stderr).toContain('these hold IPv4 addresses and open nothing: expected the block of IPv4 itself, like 127.0.0.0/8');
-  const wrong = await ringneck(['service', '--allow-callback', '127.0.0.1'], { env: { RINGNECK_DATA: makeFolder() } });
+  const wrong = await runHere(['service', '--allow-callback', '127.0.0.1'], { env: { RINGNECK_DATA: makeFolder() } });
   expect([wrong.code, wrong.stdout]).toEqual([2, '']);
   expect(wrong.stderr).toContain('expected a block of addresses, like 127.0.0.0/8 or fd00::/8');
 
-  const service = startRingneck(['service', '--people', '1', '--to', '2025-01-10', '--port', '0', '--json'], {
-    env: { RINGNECK_DATA: makeFolder() },
-  });
-  const { url, client } = JSON.parse(await service.line());
+  const { url, client, close } = await openSandboxHere(makeFolder(), { people: 1, to: '2025-01-10', allowCallback: [] });
+  onTestFinished(close);
   const callback = await startCallback();
   const refused = await fetch(`${url}/v2/webhook/subscription`, {
     method: 'POST',
@@ -74,6 +74,4 @@ test('no private address is called unless one is allowed', async () => {
   });
   expect([refused.status, await refused.text()]).toEqual([422, expect.stringContaining('an address that is not public')]);
   expect(callback.connections()).toBe(0);
-  service.kill('SIGTERM');
-  expect((await service.end()).code).toBe(0);
 });
