@@ -1,12 +1,11 @@
-import { existsSync } from 'node:fs';
-import type { Settings } from '../base/config.ts';
-import { TryLaterError, UsageError } from '../base/errors.ts';
+import { TryLaterError } from '../base/errors.ts';
 import { closeAll } from '../base/interrupt.ts';
 import type { AppOptions } from './app-options.ts';
 import type { AppCommands } from './commands.ts';
 import { type EventOf, type InputOf, isDetached, type ResultOf } from './control/command.ts';
 import { type ControlClient, connectControl } from './control/connect-control.ts';
 import type { DataFolder } from './data-folder.ts';
+import { ensureThere, ensureWarehouse } from './ensure-there.ts';
 
 /**
  * Has a command done: by the process that owns the data folder, or, when nobody does, by this one, which opens the folder and
@@ -27,7 +26,8 @@ export async function call<Name extends keyof AppCommands & string>(
   };
   const control = await connectControl<AppCommands>(settings.data);
   if (control) return through(control);
-  if (!MAKE_FOLDER.includes(name)) ensureThere(settings);
+  if (ASK_NO_WAREHOUSE.includes(name)) ensureThere(settings);
+  else if (!MAKE_FOLDER.includes(name)) ensureWarehouse(settings);
   // Loaded only by whoever becomes the owner: the database and the queue take longer to load than most commands to run.
   const [{ DataFolder }, { serveControl }] = await Promise.all([import('./data-folder.ts'), import('./control/serve-control.ts')]);
   let folder: DataFolder;
@@ -66,13 +66,8 @@ const MAKE_FOLDER: readonly string[] = [
   'inviteAccounts',
 ] satisfies (keyof AppCommands)[];
 
-/** @throws UsageError in a folder that is none of Ringneck's: what is looked for lies elsewhere */
-export function ensureThere({ data, namesData }: Pick<Settings, 'data' | 'namesData'>): void {
-  if (namesData || existsSync(data)) return;
-  throw new UsageError(
-    `there is no data folder here: ${data} does not exist, and RINGNECK_DATA names none. Go to the folder in which you began, or begin here: ringneck init`,
-  );
-}
+/** What is of the client at the service, or, as its secret, of the sandbox, be there a warehouse or not. */
+const ASK_NO_WAREHOUSE: readonly string[] = ['rotateKey', 'subscriptionsList', 'subscriptionsRemove'] satisfies (keyof AppCommands)[];
 
 function aborted(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {

@@ -1,9 +1,10 @@
 import { existsSync, statSync } from 'node:fs';
 import type { Settings } from '../base/config.ts';
-import { RingneckError, TryLaterError } from '../base/errors.ts';
+import { TryLaterError } from '../base/errors.ts';
 import { warehouseIn } from '../base/warehouse-file.ts';
 import type { AppCommands } from './commands.ts';
 import { connectControl } from './control/connect-control.ts';
+import { ensureWarehouse } from './ensure-there.ts';
 import { isErasing } from './erase/is-erasing.ts';
 
 /** The file that a reader opens. */
@@ -35,11 +36,12 @@ export async function findSource({ data, snapshot }: Settings, signal?: AbortSig
   return undefined;
 }
 
-/** @throws RingneckError when there is neither a warehouse nor a snapshot */
+/** @throws UsageError when there is neither a warehouse nor a snapshot */
 export async function getSource(settings: Settings, signal?: AbortSignal): Promise<Source> {
   const source = await findSource(settings, signal);
-  if (source) return source;
-  throw new RingneckError(`there is no file ${warehouseIn(settings.data)} yet: run a backfill first`);
+  // One that has come just now is that.
+  if (!source) ensureWarehouse(settings);
+  return source ?? getSource(settings, signal);
 }
 
 /** Whether the warehouse could not be opened because somebody became its owner meanwhile: then there is a snapshot to be read. */

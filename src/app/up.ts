@@ -4,7 +4,6 @@ import { messageOf, TryLaterError } from '../base/errors.ts';
 import { createFailure } from '../base/failure.ts';
 import { closeAll } from '../base/interrupt.ts';
 import type { Log } from '../base/log.ts';
-import { accessCommand } from '../base/sign-in-again.ts';
 import { warehouseIn } from '../base/warehouse-file.ts';
 import type { ConnectOptions } from '../receiver/connect/connect.ts';
 import { openReceiver, type Receiver } from '../receiver/receiver.ts';
@@ -12,7 +11,6 @@ import type { WebhookOptions } from '../receiver/webhook.ts';
 import type { EventLine } from '../sync/events/advance-event.ts';
 import type { App } from './app.ts';
 import type { AppOptions, ConsoleLinks } from './app-options.ts';
-import { ensureThere } from './call.ts';
 import type { AppCommands } from './commands.ts';
 import { keepFileCompact } from './compaction/schedule.ts';
 import { connectControl } from './control/connect-control.ts';
@@ -20,6 +18,7 @@ import { serveControl } from './control/serve-control.ts';
 import { DataFolder } from './data-folder.ts';
 import { openConnect } from './enrolment/connect.ts';
 import { finishDaily, finishWithdrawals } from './enrolment/withdrawal.ts';
+import { ensureThere, howToBegin } from './ensure-there.ts';
 import { type ErasingWait, whenErased } from './erase/when-erased.ts';
 import { Following } from './follow-events.ts';
 import { listening } from './listen.ts';
@@ -101,7 +100,7 @@ class Up {
     const isNew = !existsSync(warehouseIn(settings.data));
     const folder = await DataFolder.open({ ...this.#options, acceptsWhileErasing: true });
     if (isNew) {
-      const fix = `to begin here: ${accessCommand('NAME', settings)}; where yours is elsewhere, stop this, and start it in that folder or set RINGNECK_DATA`;
+      const fix = howToBegin(settings);
       log.warn({ data: settings.data, fix }, 'there was no warehouse in the data folder: an empty one is made, and nobody is read yet');
     }
     this.#folder = folder;

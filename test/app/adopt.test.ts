@@ -98,7 +98,11 @@ test('two folders of which one is a copy, each with the queue in it, work side b
 
 test('where there is no warehouse none is made', async () => {
   const data = join(folder, 'empty');
-  const refused = { code: 2, stdout: '', stderr: `ringneck: there is no warehouse in ${data}: RINGNECK_DATA names the folder\n` };
+  const refused = {
+    code: 2,
+    stdout: '',
+    stderr: `ringneck: there is no warehouse in ${data}: to begin here, ringneck account add NAME; where yours is elsewhere, go to that folder, or set RINGNECK_DATA to it\n`,
+  };
   expect(await runHere(['adopt'], { env: { RINGNECK_DATA: data } })).toEqual(refused);
   expect(existsSync(data)).toBe(false);
   mkdirSync(data);

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { startFaultService } from '../support/fault-service.ts';
@@ -93,4 +93,44 @@ test('in a folder where nothing was begun a command that looks makes none, and s
     });
   }
   expect(existsSync(join(place, 'data'))).toBe(false);
+});
+
+test('where RINGNECK_DATA names a folder without a warehouse a command that looks makes none, and says what to type', async () => {
+  const here = join(folder, 'without-warehouse');
+  const client = { RINGNECK_CLIENT_ID: 'ringneck', RINGNECK_CLIENT_SECRET: 'the-secret' };
+  const looks = [
+    ['status'],
+    ['why', 'ada'],
+    ['coverage'],
+    ['sql', 'SELECT 1'],
+    ['export', '--out', join(folder, 'nothing')],
+    ['snapshot'],
+    ['account', 'list'],
+    ['account', 'invitations'],
+    ['account', 'remove', 'ada', '--erase', '--yes'],
+    ['account', 'move', 'ada', 'ben'],
+    ['participants', 'export', join(folder, 'people.csv')],
+    ['backfill', '--last', '3'],
+    ['nightly'],
+    ['backup', join(folder, 'backup')],
+    ['adopt'],
+  ];
+  const told = (data: string, command: string) =>
+    `ringneck: there is no warehouse in ${data}: to begin here, ringneck account ${command} NAME; where yours is elsewhere, go to that folder, or set RINGNECK_DATA to it\n`;
+  const env = { RINGNECK_SERVICE_URL: 'http://127.0.0.1:9' };
+  for (const args of looks) {
+    const missing = join(folder, 'mistyped');
+    expect(await runHere(args, { env: { ...env, RINGNECK_DATA: missing } }), args.join(' ')).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: told(missing, 'add'),
+    });
+    expect(existsSync(missing), args.join(' ')).toBe(false);
+  }
+  mkdirSync(here, { mode: 0o700 });
+  expect((await runHere(['status'], { env: { ...env, ...client, RINGNECK_DATA: here } })).stderr).toBe(told(here, 'login'));
+  expect(readdirSync(here)).toEqual([]);
+  const doctor = await runHere(['doctor'], { env: { ...env, RINGNECK_DATA: here } });
+  expect(doctor.stdout).toContain('there is none yet');
+  expect(readdirSync(here)).toEqual([]);
 });

@@ -7,6 +7,7 @@ import { readSettings } from '../../src/base/config.ts';
 import { ringneck } from '../support/ringneck.ts';
 import { runHere } from '../support/run-here.ts';
 import { tempFolder } from '../support/temp-folder.ts';
+import { placeWarehouse } from '../support/warehouse.ts';
 
 const folder = tempFolder();
 let folders = 0;
@@ -14,6 +15,13 @@ function dataFolder(mode = 0o700): string {
   const path = join(folder, `d${++folders}`);
   mkdirSync(path);
   chmodSync(path, mode);
+  return path;
+}
+
+/** The same with a warehouse in which there is nothing yet. */
+function begun(mode?: number): string {
+  const path = dataFolder(mode);
+  placeWarehouse(join(path, 'warehouse.duckdb'));
   return path;
 }
 
@@ -91,7 +99,7 @@ test.each([
   ],
 ])('a folder that others can write is refused for the snapshot (%s), and doctor says so', async (_, place) => {
   const shared = dataFolder(0o1777);
-  const env = { RINGNECK_DATA: dataFolder(), RINGNECK_SNAPSHOT: place(shared), RINGNECK_SERVICE_URL: 'http://127.0.0.1:9' };
+  const env = { RINGNECK_DATA: begun(), RINGNECK_SNAPSHOT: place(shared), RINGNECK_SERVICE_URL: 'http://127.0.0.1:9' };
   const said = `RINGNECK_SNAPSHOT leads into ${shared}, which is writable by others (0777)`;
   for (const args of [['snapshot'], ['account', 'list']]) {
     expect(await runHere(args, { env })).toEqual({ code: 2, stdout: '', stderr: `ringneck: ${said}: ${OF_OUR_OWN}\n` });
@@ -113,7 +121,7 @@ test('a link of the control socket into a folder of others keeps nobody out: the
 });
 
 test('what others can only read is a warning, in the log once', async () => {
-  const data = dataFolder(0o755);
+  const data = begun(0o755);
   const { code, stderr } = await ringneck(['account', 'list'], { env: { RINGNECK_DATA: data } });
   expect(code).toBe(0);
   const warnings = stderr.split('\n').filter(line => line.includes('open to others'));
@@ -150,7 +158,7 @@ test('a file with a secret that others can read is told once in the log, and by 
   const file = join(folder, 'readable');
   writeFileSync(file, 'a key of more than sixteen letters');
   chmodSync(file, 0o644);
-  const env = { RINGNECK_DATA: dataFolder(), RINGNECK_SECRET_KEY_FILE: file };
+  const env = { RINGNECK_DATA: begun(), RINGNECK_SECRET_KEY_FILE: file };
   const { code, stderr } = await ringneck(['account', 'list'], { env });
   expect(code).toBe(0);
   const msg = `RINGNECK_SECRET_KEY_FILE: ${file} is open to others (0644)`;

@@ -6,6 +6,7 @@ import { UsageError } from '../../src/base/errors.ts';
 import { ringneck } from '../support/ringneck.ts';
 import { runHere } from '../support/run-here.ts';
 import { tempFolder } from '../support/temp-folder.ts';
+import { placeWarehouse } from '../support/warehouse.ts';
 
 const folder = tempFolder();
 let files = 0;
@@ -92,12 +93,13 @@ test('.env of the working directory is read by every command but demo, --env-fil
   const other = write('RINGNECK_DATA=of-other\n');
   const told = async (...args: string[]) => (await ringneck(['backfill', '--last', '1', ...args], { cwd: place, env: {} })).stderr;
   const first = await told();
-  expect(first).toContain('there is no account yet in');
-  expect(first).toContain('/of-dot-env (RINGNECK_DATA)');
+  expect(first).toMatch(/there is no warehouse in .*\/of-dot-env: /);
   expect(first).toContain('RINGNECK_SWEEPHOURS is not a setting: did you mean RINGNECK_SWEEP_HOURS?');
-  expect(await told('--env-file', other)).toContain('/of-other (RINGNECK_DATA)');
+  expect(await told('--env-file', other)).toContain('/of-other: ');
 
   const beside = join(folder, 'beside');
   mkdirSync(join(beside, '.env'), { recursive: true, mode: 0o700 });
-  expect((await ringneck(['account', 'list'], { cwd: beside, env: { RINGNECK_DATA: join(folder, 'data') } })).code).toBe(0);
+  const data = join(folder, 'data');
+  placeWarehouse(join(data, 'warehouse.duckdb'));
+  expect((await ringneck(['account', 'list'], { cwd: beside, env: { RINGNECK_DATA: data } })).code).toBe(0);
 });

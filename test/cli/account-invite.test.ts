@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { runHere } from '../support/run-here.ts';
 import { tempFolder } from '../support/temp-folder.ts';
+import { placeWarehouse } from '../support/warehouse.ts';
 
 const folder = tempFolder();
 
@@ -58,6 +59,8 @@ test.each([
   [['invite', 'a/b'], '"a/b" cannot name an account'],
   [['invite', 'p01', '--revoke'], 'p01 has no invitation'],
 ])('account %j is wrong usage', async (args, why) => {
-  const { code, stderr } = await runHere(['account', ...args], { env: env('usage') });
+  const given = env('usage');
+  placeWarehouse(join(given.RINGNECK_DATA, 'warehouse.duckdb'));
+  const { code, stderr } = await runHere(['account', ...args], { env: given });
   expect([code, stderr]).toEqual([2, expect.stringContaining(why)]);
 });

@@ -281,6 +281,7 @@ test('the command: exit 1 while something is missing, 0 once it is repaired; its
     await work(harness);
     await harness.close();
   };
+  await inHarness(async () => undefined);
   const none = await runHere(['coverage', '--json'], { env });
   expect([none.code, none.stdout]).toEqual([0, '[]\n']);
   await inHarness(async harness => {

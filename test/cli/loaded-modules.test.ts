@@ -4,6 +4,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { startFaultService } from '../support/fault-service.ts';
 import { ringneck, startRingneck } from '../support/ringneck.ts';
 import { tempFolder } from '../support/temp-folder.ts';
+import { placeWarehouse } from '../support/warehouse.ts';
 
 const { dependencies } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
   dependencies: Record<string, string>;
@@ -31,6 +32,7 @@ test.each([['--help'], ['--version'], ['bakfill']])('%s loads what reads a comma
 
 test('a command that opens the warehouse loads no queue, no client and no server', async () => {
   const data = join(tempFolder(), 'data');
+  placeWarehouse(join(data, 'warehouse.duckdb'));
   const opened = ['@duckdb/node-api', '@duckdb/node-bindings', 'commander', 'ipaddr.js', 'pino', 'zod'];
   expect(await packagesLoadedBy(['account', 'list'], data)).toEqual(opened);
   expect(await packagesLoadedBy(['status', '--json'], data)).toEqual(opened);
@@ -39,7 +41,7 @@ test('a command that opens the warehouse loads no queue, no client and no server
 
 test('a query’s own process is the one that loads DuckDB', async () => {
   const data = join(tempFolder(), 'data');
-  await packagesLoadedBy(['account', 'list'], data);
+  placeWarehouse(join(data, 'warehouse.duckdb'));
   expect(await packagesLoadedBy(['sql', 'SELECT 1'], data)).toEqual(['commander', 'ipaddr.js', 'pino']);
 });
 

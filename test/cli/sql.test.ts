@@ -220,7 +220,7 @@ test('a file that is no warehouse is refused in one line', async () => {
 test('a data folder that cannot be made or written is one line', async () => {
   const file = join(folder, 'file');
   writeFileSync(file, '');
-  expect(await runHere(['status'], { env: { RINGNECK_DATA: file } })).toEqual({
+  expect(await runHere(['account', 'add', 'ada'], { env: { RINGNECK_DATA: file }, input: 'token' })).toEqual({
     code: 1,
     stdout: '',
     stderr: `ringneck: cannot make the folder ${file}: EEXIST: file already exists, mkdir '${file}'\n`,
@@ -236,7 +236,7 @@ test('a data folder that cannot be made or written is one line', async () => {
     return;
   }
   try {
-    const { code, stdout, stderr } = await ringneck(['status'], { env: { RINGNECK_DATA: mounted } });
+    const { code, stdout, stderr } = await ringneck(['account', 'add', 'ada'], { env: { RINGNECK_DATA: mounted }, input: 'token' });
     expect([code, stdout, stderr.split('\n').length]).toEqual([1, '', 2]);
     expect(stderr).toContain('Read-only file system');
   } finally {

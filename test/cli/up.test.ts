@@ -357,7 +357,7 @@ test('up begins nothing in a folder that is none of its own, and says where it b
   expect(warned.shift()).toEqual([
     {
       data: settings.data,
-      fix: 'to begin here: ringneck account add NAME; where yours is elsewhere, stop this, and start it in that folder or set RINGNECK_DATA',
+      fix: 'to begin here, ringneck account add NAME; where yours is elsewhere, go to that folder, or set RINGNECK_DATA to it',
     },
     'there was no warehouse in the data folder: an empty one is made, and nobody is read yet',
   ]);

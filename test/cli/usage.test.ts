@@ -6,10 +6,18 @@ import { expect, test } from 'vitest';
 import { type Ended, ringneck } from '../support/ringneck.ts';
 import { runHere } from '../support/run-here.ts';
 import { tempFolder } from '../support/temp-folder.ts';
+import { placeWarehouse } from '../support/warehouse.ts';
 
 const folder = tempFolder();
 let folders = 0;
 const env = (changes: Record<string, string> = {}) => ({ RINGNECK_DATA: join(folder, `d${++folders}`), ...changes });
+
+/** The same with a warehouse in which there is nothing yet. */
+function begun(changes: Record<string, string> = {}) {
+  const given = env(changes);
+  placeWarehouse(join(given.RINGNECK_DATA, 'warehouse.duckdb'));
+  return given;
+}
 
 /** Wrong usage: exit 2, one line on stderr, nothing on stdout. */
 function refused(ended: Ended, line: string) {
@@ -122,7 +130,7 @@ test.each<[string[], string]>([
   ],
   [['sql'], 'no query: give one as an argument or on standard input'],
 ])('%j is wrong usage, as a script meets it', async (args, line) => {
-  refused(await ringneck(args, { env: env() }), line);
+  refused(await ringneck(args, { env: begun() }), line);
 });
 
 test('help is a result', async () => {
@@ -148,7 +156,7 @@ test('all wrong settings are named at once', async () => {
 });
 
 test('a variable that is no setting is remarked on, not refused', async () => {
-  const { code, stderr } = await ringneck(['account', 'list'], { env: env({ RINGNECK_SERVCE_URL: 'http://x' }) });
+  const { code, stderr } = await ringneck(['account', 'list'], { env: begun({ RINGNECK_SERVCE_URL: 'http://x' }) });
   expect(code).toBe(0);
   expect(stderr).toContain('RINGNECK_SERVCE_URL is not a setting: did you mean RINGNECK_SERVICE_URL?');
 });
@@ -161,19 +169,19 @@ test('where there is no account, nobody can be asked', async () => {
     stderr: `ringneck: there is no account yet in ${folder} (RINGNECK_DATA): ringneck account add NAME\n`,
   });
   for (const args of [['backfill', '--last', '3'], ['backfill', '--last', '3', '--json'], ['nightly']]) {
-    const given = env(service);
+    const given = begun(service);
     expect(await runHere(args, { env: given })).toEqual(nobody(given.RINGNECK_DATA!));
   }
-  expect(await runHere(['account', 'list'], { env: env() })).toEqual({
+  expect(await runHere(['account', 'list'], { env: begun() })).toEqual({
     code: 0,
     stdout: '',
     stderr: 'no account yet: ringneck account add NAME\n',
   });
-  expect(await runHere(['account', 'list', '--json'], { env: env() })).toEqual({ code: 0, stdout: '[]\n', stderr: '' });
+  expect(await runHere(['account', 'list', '--json'], { env: begun() })).toEqual({ code: 0, stdout: '[]\n', stderr: '' });
 });
 
 test('where the client is set, a person signs in: no command asks for a token', async () => {
-  const given = env({ RINGNECK_SERVICE_URL: 'http://127.0.0.1:9', RINGNECK_CLIENT_ID: 'id', RINGNECK_CLIENT_SECRET: 'secret' });
+  const given = begun({ RINGNECK_SERVICE_URL: 'http://127.0.0.1:9', RINGNECK_CLIENT_ID: 'id', RINGNECK_CLIENT_SECRET: 'secret' });
   for (const args of [['account', 'list'], ['status'], ['coverage'], ['backfill', '--last', '3']]) {
     const { stderr } = await runHere(args, { env: given });
     expect(stderr, args.join(' ')).toMatch(/no account yet.*: ringneck account login NAME\n$/);
@@ -201,20 +209,28 @@ test('without an address of the service there is nothing to ask', async () => {
   refused(await runHere(['nightly'], { env: data }), line);
 });
 
-test('status of an empty folder', async () => {
-  expect(await runHere(['status', '--json'], { env: env() })).toEqual({
-    code: 0,
-    stdout:
-      '{"accounts":[],"queue":{"waiting":0,"active":0,"delayed":0,"failed":0,"problem":null,"events":0,"unreadable_events":0},"invitations":[],"webhooks":null,"snapshot":{"at":null,"failure":null},"warehouse":{"bytes":12288,"compacted_at":null},"heart_rate_path":null,"drift":[],"service_clock":null,"service_unreachable":null}\n',
-    stderr: '',
+test('status of an empty warehouse', async () => {
+  const { code, stdout, stderr } = await runHere(['status', '--json'], { env: begun() });
+  expect([code, stderr]).toEqual([0, '']);
+  expect(JSON.parse(stdout)).toEqual({
+    accounts: [],
+    queue: { waiting: 0, active: 0, delayed: 0, failed: 0, problem: null, events: 0, unreadable_events: 0 },
+    invitations: [],
+    webhooks: null,
+    snapshot: { at: null, failure: null },
+    warehouse: { bytes: expect.any(Number), compacted_at: null },
+    heart_rate_path: null,
+    drift: [],
+    service_clock: null,
+    service_unreachable: null,
   });
 });
 
 test('sql before there is a warehouse', async () => {
   const data = env();
   expect(await runHere(['sql', 'SELECT 1'], { env: data })).toEqual({
-    code: 1,
+    code: 2,
     stdout: '',
-    stderr: `ringneck: there is no file ${data.RINGNECK_DATA}/warehouse.duckdb yet: run a backfill first\n`,
+    stderr: `ringneck: there is no warehouse in ${data.RINGNECK_DATA}: to begin here, ringneck account add NAME; where yours is elsewhere, go to that folder, or set RINGNECK_DATA to it\n`,
   });
 });

@@ -17,7 +17,7 @@ import { runHere } from '../support/run-here.ts';
 import { type Sandbox, startSandbox } from '../support/sandbox.ts';
 import { inspectFile } from '../support/table-hash.ts';
 import { tempFolder } from '../support/temp-folder.ts';
-import { withDuckDB } from '../support/warehouse.ts';
+import { placeWarehouse, withDuckDB } from '../support/warehouse.ts';
 import { ask, COLLECTIONS, findDifference, readEverything } from '../support/wire-reader.ts';
 
 const folder = tempFolder();
@@ -98,7 +98,7 @@ const timeless = (text: string, data: string) =>
 /** What a command says to a folder that is held by a process without a control socket. */
 async function refusedByHolder(): Promise<{ ended: Ended; pid: number }> {
   const settings = settingsFor(join(folder, 'held'));
-  await call(sessionOf(settings), 'listAccounts', {});
+  placeWarehouse(join(folder, 'held', 'warehouse.duckdb'));
   const holder = startChild(childScript, 'own', join(folder, 'held', 'warehouse.duckdb'));
   held.push(holder.process);
   expect(await holder.line()).toBe('ready');

@@ -199,8 +199,9 @@ test('without a warehouse, and for a name that nobody has, each answer says what
   mkdirSync(empty, { mode: 0o700 });
   const nobody = await openAssistant(empty);
   onTestFinished(() => nobody.close());
-  expect(await nobody.call('list_people')).toBe(`error: there is no file ${empty}/warehouse.duckdb yet: run a backfill first`);
-  expect(await nobody.call('list_tables')).toBe(`error: there is no file ${empty}/warehouse.duckdb yet: run a backfill first`);
+  const nothing = `error: there is no warehouse in ${empty}: to begin here, ringneck account add NAME; where yours is elsewhere, go to that folder, or set RINGNECK_DATA to it`;
+  expect(await nobody.call('list_people')).toBe(nothing);
+  expect(await nobody.call('list_tables')).toBe(nothing);
   const carl = await openAssistant(data, { user: 'carl' });
   onTestFinished(() => carl.close());
   expect(await carl.call('query', { sql: 'SELECT 1' })).toBe(

@@ -9,7 +9,7 @@ import { type CheckResult, fail, ok, warn } from './check-result.ts';
 /** Whether the data folder can be used, and whether others can write or look into it. */
 export function checkFolder(path: string): CheckResult[] {
   const stats = statSync(path, { throwIfNoEntry: false });
-  if (!stats) return [warn('folder', `${path} does not exist yet`, 'the first command makes it; is RINGNECK_DATA what you meant?')];
+  if (!stats) return [warn('folder', `${path} does not exist yet`, 'the first account makes it: is RINGNECK_DATA what you meant?')];
   if (!stats.isDirectory()) return [fail('folder', `${path} is not a folder`, 'set RINGNECK_DATA to a folder')];
   const access = findAccess(path).map(({ can, message, fix }) => (can === 'write' ? fail : warn)('folder', message, fix));
   return [writable('folder', path), ...access];

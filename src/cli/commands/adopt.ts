@@ -1,8 +1,5 @@
-import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import { call } from '../../app/call.ts';
-import { UsageError } from '../../base/errors.ts';
-import { warehouseIn } from '../../base/warehouse-file.ts';
 import { notesOnCopy } from '../copy-notes.ts';
 import { withExample } from '../options.ts';
 import { openSession } from '../session.ts';
@@ -22,10 +19,6 @@ export function addAdopt(program: Command): void {
     'ringneck adopt',
   ).action(async ({ json }: { json?: true }) => {
     const session = await openSession();
-    const { data } = session.settings;
-    if (!existsSync(warehouseIn(data))) {
-      throw new UsageError(`there is no warehouse in ${data}: RINGNECK_DATA names the folder`);
-    }
     const adopted = await call(session, 'adopt', {});
     if (json) printJson(adopted);
     else printLine(`the warehouse has the id ${adopted.id} (before: ${adopted.before})`);

@@ -1,11 +1,8 @@
-import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { BackupReport } from '../../app/backup/backup.ts';
 import { call } from '../../app/call.ts';
-import { UsageError } from '../../base/errors.ts';
 import { interruptible } from '../../base/interrupt.ts';
-import { warehouseIn } from '../../base/warehouse-file.ts';
 import { withExample } from '../options.ts';
 import { openSession } from '../session.ts';
 import { note } from '../terminal/note.ts';
@@ -34,8 +31,6 @@ export function addBackup(program: Command): void {
     'ringneck backup /mnt/backups/ring-2026-01-31',
   ).action(async (folder: string, { withoutKey = false, json }: { withoutKey?: boolean; json?: true }) => {
     const session = await openSession();
-    const { data } = session.settings;
-    if (!existsSync(warehouseIn(data))) throw new UsageError(`there is no warehouse in ${data}: RINGNECK_DATA names the folder`);
     const input = { folder: resolve(folder), withoutKey };
     const report = await interruptible(signal => call(session, 'backup', input, { signal }));
     if (json) return printJson(report);

@@ -23,8 +23,8 @@ test('an empty warehouse gives the columns, says so, and is no failure', async (
   expect(stdout).toBe(`${out}: 0 rows in 1 file, 1 kB\n`);
   expect(readFileSync(join(out, 'heart_rate/heart_rate.csv'), 'utf8')).toBe('\ufeffuser_id,ts,utc_offset,bpm,source,fetched_at\r\n');
   const none = await runHere(['export', '--out', join(folder, 'none')], { env: { RINGNECK_DATA: join(folder, 'nowhere') } });
-  expect([none.code, none.stdout]).toEqual([1, '']);
-  expect(none.stderr).toContain('run a backfill first');
+  expect([none.code, none.stdout]).toEqual([2, '']);
+  expect(none.stderr).toContain(`there is no warehouse in ${join(folder, 'nowhere')}: to begin here, `);
 });
 
 test('while somebody owns the folder the export is of a fresh snapshot', async () => {

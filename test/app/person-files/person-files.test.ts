@@ -6,7 +6,7 @@ import { resources } from '../../../schema/index.ts';
 import { removePersonFiles } from '../../../src/app/person-files/folder.ts';
 import { PersonFiles } from '../../../src/app/person-files/person-files.ts';
 import { readSettings } from '../../../src/base/config.ts';
-import { RingneckError, TryLaterError, UsageError } from '../../../src/base/errors.ts';
+import { TryLaterError, UsageError } from '../../../src/base/errors.ts';
 import { mapAll } from '../../../src/warehouse/mapping.ts';
 import { publishedTables } from '../../../src/warehouse/snapshot/publish.ts';
 import { runHere } from '../../support/run-here.ts';
@@ -146,7 +146,9 @@ test('two who ask at one moment both get a whole file, and what a killed process
 test('without a warehouse, or for a name that nobody has, there is no file', async () => {
   const { data, files, place } = surroundings();
   await expect(files.get('ada', never)).rejects.toThrow(
-    new RingneckError(`there is no file ${data}/warehouse.duckdb yet: run a backfill first`),
+    new UsageError(
+      `there is no warehouse in ${data}: to begin here, ringneck account add NAME; where yours is elsewhere, go to that folder, or set RINGNECK_DATA to it`,
+    ),
   );
   await placeTwoPeople(data);
   const message = 'no account "carl" is known here: ringneck account list shows those there are';
