@@ -1,3 +1,4 @@
+import { cpSync, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { tempFolder } from '../support/temp-folder.ts';
 import { openWarehouse, resourceNamed } from '../support/warehouse.ts';
@@ -7,12 +8,21 @@ type Documents = Record<string, readonly object[]>;
 let folders = 0;
 const folder = tempFolder();
 
+/** By what is in it: as it was before somebody used it. */
+const made = new Map<string, string>();
+
 /** A data folder with a snapshot of what is stored of these people, and of what a study says of them. */
 export async function placePeople(
   people: Readonly<Record<string, Documents>>,
   participants: Readonly<Record<string, Record<string, number>>> = {},
 ): Promise<string> {
   const data = join(folder, `people${++folders}`);
+  const what = JSON.stringify([people, participants]);
+  const same = made.get(what);
+  if (same && existsSync(same)) {
+    cpSync(same, data, { recursive: true });
+    return data;
+  }
   const warehouse = await openWarehouse(join(data, 'warehouse.duckdb'));
   const accounts = Object.keys(people).map(userId => ({ table: 'sync.accounts', key: { user_id: userId }, row: { state: 'active' } }));
   await warehouse.record(accounts);
@@ -28,6 +38,8 @@ export async function placePeople(
   }
   await warehouse.snapshot(join(data, 'snapshot.duckdb'), 0o600);
   await warehouse.close();
+  cpSync(data, `${data}-made`, { recursive: true });
+  made.set(what, `${data}-made`);
   return data;
 }
 

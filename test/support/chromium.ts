@@ -15,13 +15,20 @@ if (found === undefined && process.env.DEMAND_TOOLS === '1')
 
 export const hasChromium = found !== undefined;
 
-/** A real browser, without a window, for the tests of a file. In a container, as root, it has no sandbox of its own. */
-export const launchChromium = (): Promise<Browser> => chromium.launch({ executablePath: found ?? NAMES[0], args: ['--no-sandbox'] });
+let launched: Promise<Browser> | undefined;
 
-/** The same for one test. */
+/** A real browser, without a window: one for all files of a worker, with which it ends. In a container, as root, it has no sandbox of its own. */
+export function shareChromium(): Promise<Browser> {
+  launched ??= chromium.launch({ executablePath: found ?? NAMES[0], args: ['--no-sandbox'] });
+  return launched;
+}
+
+/** The same for one test: what the test opens in it is closed with the test. */
 export async function openChromium(): Promise<Browser> {
-  const browser = await launchChromium();
-  onTestFinished(() => browser.close());
+  const browser = await shareChromium();
+  onTestFinished(async () => {
+    for (const context of browser.contexts()) await context.close();
+  });
   return browser;
 }
 

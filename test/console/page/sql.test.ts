@@ -1,19 +1,21 @@
 import { join } from 'node:path';
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { hasChromium, launchChromium } from '../../support/chromium.ts';
+import type { Page } from 'playwright-core';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { hasChromium, openChromium } from '../../support/chromium.ts';
 import { openConsoleHere } from '../../support/console-harness.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
-import { newPath, openWarehouse } from '../../support/warehouse.ts';
+import { openWarehouse } from '../../support/warehouse.ts';
 
 const folder = tempFolder();
-let browser: Browser;
+/** Of a warehouse without a row. */
+const data = join(folder, 'data');
 beforeAll(async () => {
-  if (hasChromium) browser = await launchChromium();
+  const warehouse = await openWarehouse(join(data, 'warehouse.duckdb'));
+  await warehouse.snapshot(join(data, 'snapshot.duckdb'), 0o600);
+  await warehouse.close();
 });
-afterAll(() => browser?.close());
 
-/** The screen in a browser, over a warehouse without a row. */
+/** The screen in a browser. */
 async function openScreen(hash = ''): Promise<{
   page: Page;
   complaints: string[];
@@ -21,13 +23,8 @@ async function openScreen(hash = ''): Promise<{
   open(hash: string): Promise<void>;
   write(sql: string): Promise<void>;
 }> {
-  const path = newPath(folder);
-  const warehouse = await openWarehouse(path);
-  await warehouse.snapshot(join(path, '../snapshot.duckdb'), 0o600);
-  await warehouse.close();
-  const served = await openConsoleHere(join(path, '..'));
-  const context = await browser.newContext({ viewport: { width: 1440, height: 900 } });
-  onTestFinished(() => context.close());
+  const served = await openConsoleHere(data);
+  const context = await (await openChromium()).newContext({ viewport: { width: 1440, height: 900 } });
   const page = await context.newPage();
   const complaints: string[] = [];
   page.on('pageerror', error => complaints.push(error.message));
