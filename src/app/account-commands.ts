@@ -25,7 +25,7 @@ import { type AddedAccount, askWhose, BLIND, beginAccount, ensureIdFree, ensureN
 import type { App } from './app.ts';
 import { withFix } from './fixes.ts';
 import { holdsTokens } from './kept-tokens.ts';
-import { findReadableSignIn, OTHERS, takeBackEnded } from './take-back.ts';
+import { findReadableSignIn, listLeftOf, OTHERS, takeBackEnded } from './take-back.ts';
 
 export interface AccountReport {
   user_id: string;
@@ -72,6 +72,7 @@ export async function addAccount(
   await ensureNotWithdrawn(app, name);
   const person = await askForTwin(app, name, tokenOf());
   await ensurePersonStays(app, name, person);
+  let hadSignIn = false;
   const added = await changeAccounts(app.warehouse, async () => {
     await ensureNotWithdrawn(app, name);
     if (input.token === undefined && app.secrets.hasSignIn(name)) {
@@ -81,10 +82,32 @@ export async function addAccount(
     if (token === undefined) throw new UsageError(`${name} has no token that could be kept: give one without --keep-token`);
     await ensurePersonStays(app, name, person);
     await ensureNoTwin(app.warehouse, name, person);
-    return beginAccount(app, name, { token, keep: () => app.secrets.put(name, token) }, input.serviceUser);
+    const former = await findAccount(app.warehouse, name);
+    const keep = () => {
+      hadSignIn = app.secrets.hasSignIn(name);
+      app.secrets.put(name, token, formerEndsAt(app, former));
+    };
+    return beginAccount(app, name, { token, keep }, input.serviceUser);
   });
-  return reportAdded(app, added);
+  const report = await reportAdded(app, added);
+  const isSeenToWork = report.tried && report.state === 'active' && !app.secrets.hasSignIn(name);
+  return hadSignIn && isSeenToWork ? takeBackFormer(app, report) : report;
 }
+
+/** Since when the sign-in of an account is to be taken back that gets something else now; undefined for another person's, which is not. */
+export const formerEndsAt = ({ now }: Pick<App, 'now'>, former: Account | undefined): number | undefined =>
+  isOfAnother(former?.reason ?? null) ? undefined : now();
+
+/** Takes back the sign-in before, once what came in its place was seen to work. Where that fails the report warns of it. */
+export async function takeBackFormer<Report extends AddedReport & { warning: string | null }>(app: App, report: Report): Promise<Report> {
+  const { user_id: name, warning } = report;
+  await takeBackEnded(app, name);
+  const isLeft = listLeftOf(app.secrets, name).some(({ isGivenUp }) => !isGivenUp);
+  return isLeft ? { ...report, warning: [warning, STILL_ALIVE].filter(Boolean).join('; ') } : report;
+}
+
+const STILL_ALIVE =
+  'the sign-in before could not be taken back at the service: ringneck up tries it each day for 30 days, and its person can do that there';
 
 /** @throws UsageError: a token that the study gives is not the word of a person who has withdrawn */
 async function ensureNotWithdrawn({ warehouse }: App, name: string): Promise<void> {

@@ -4,7 +4,7 @@ import { messageOf, UsageError } from '../base/errors.ts';
 import { newSignInId, type SignIn } from '../base/secrets/sign-in.ts';
 import { loginCommand } from '../base/sign-in-again.ts';
 import { type Account, changeAccounts, findAccount, findServiceUserId, parseAccountName } from '../ledger/accounts.ts';
-import { isOfAnother, isWithdrawn } from '../ledger/unproven.ts';
+import { isWithdrawn } from '../ledger/unproven.ts';
 import { SignInError } from '../sign-in/error.ts';
 import type { TokenAnswer } from '../sign-in/oauth.ts';
 import { beginSignIn } from '../sign-in/sign-ins.ts';
@@ -12,11 +12,11 @@ import { collectionsOf } from '../sync/collections.ts';
 import { findTwin } from '../sync/verdicts/same-person.ts';
 import { noteUngranted } from '../sync/verdicts/ungranted.ts';
 import type { LedgerEntry } from '../warehouse/sql.ts';
-import { type AddedReport, reportAdded } from './account-commands.ts';
+import { type AddedReport, formerEndsAt, reportAdded, takeBackFormer } from './account-commands.ts';
 import { askWhose, askWhoseSurely, beginAccount, WrongPersonError } from './add-account.ts';
 import type { App } from './app.ts';
 import { openOAuth } from './open-oauth.ts';
-import { findReadableSignIn, listLeftOf, listReaders, takeBackEnded } from './take-back.ts';
+import { findReadableSignIn, listReaders } from './take-back.ts';
 
 /** What a person is sent to the service with; nothing of it is secret. */
 export type LoginSettings = Omit<SignInSettings, 'tokenUrl' | 'clientSecret'>;
@@ -85,10 +85,9 @@ export async function storeSignIn(
     keep: () => {
       former = findReadableSignIn(app, name);
       hadSignIn = secrets.hasSignIn(name);
-      // Another person's is not to be taken back. Any other is on the list before nobody knows of it any more, also where it cannot be read.
-      const formerEndsAt = isOfAnother(before?.reason ?? null) ? undefined : now();
       const isReturning = before !== undefined && isWithdrawn(before.reason);
-      secrets.putSignIn(name, isReturning ? { ...signIn, afterWithdrawal: before?.since } : signIn, formerEndsAt);
+      // On the list before nobody knows of it any more, also where it cannot be read.
+      secrets.putSignIn(name, isReturning ? { ...signIn, afterWithdrawal: before?.since } : signIn, formerEndsAt(app, before));
     },
   };
   try {
@@ -103,10 +102,7 @@ export async function storeSignIn(
     const report = await reportAdded(app, added);
     await noteUngranted({ warehouse: app.warehouse, collections: collectionsOf(resources), tokens: secrets });
     const isSeenToWork = report.tried && report.state === 'active' && secrets.findSignIn(name)?.id === signIn.id;
-    if (!hadSignIn || !isSeenToWork) return report;
-    await takeBackEnded(app, name);
-    const isLeft = listLeftOf(secrets, name).some(({ isGivenUp }) => !isGivenUp);
-    return isLeft ? { ...report, warning: [report.warning, STILL_ALIVE].filter(Boolean).join('; ') } : report;
+    return hadSignIn && isSeenToWork ? await takeBackFormer(app, report) : report;
   } catch (error) {
     const isKept = findReadableSignIn(app, name)?.id === signIn.id;
     const isToPutBack = isKept && invited !== undefined && !isRecorded;
@@ -129,9 +125,6 @@ function putBack({ secrets }: App, name: string, former: SignIn | undefined): vo
   secrets.putSignIn(name, former);
   for (const ended of secrets.listEnded()) if (ended.name === name && ended.signIn?.id === former.id) secrets.removeEnded(ended);
 }
-
-const STILL_ALIVE =
-  'the sign-in before could not be taken back at the service: ringneck up tries it each day for 30 days, and its person can do that there';
 
 /** By tokens that are new, and so known to be alive. Where that fails it is tried again as with what has ended. */
 async function revokeTokens(app: App, name: string, signIn: SignIn): Promise<void> {

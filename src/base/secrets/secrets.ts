@@ -169,9 +169,12 @@ export class Secrets {
     );
   }
 
-  /** Keeps a token for our address; without one, for the first at which it is used. */
-  put(name: string, token: string): void {
-    this.#put(token, name, [this.#ours]);
+  /**
+   * Keeps a token for our address; without one, for the first at which it is used.
+   * @param formerEndsAt as `putSignIn` takes it
+   */
+  put(name: string, token: string, formerEndsAt?: number): void {
+    this.#put(token, name, [this.#ours], formerEndsAt);
   }
 
   /**

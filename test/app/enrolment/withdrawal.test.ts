@@ -904,6 +904,23 @@ test('the sign-in before, of who signs in again, is kept until it is taken back'
   expect([await askWith(enrolment, former.accessToken), harness.app.secrets.listEnded()]).toEqual([401, []]);
 });
 
+test('a sign-in in whose place a token is given is taken back once the token has worked, and kept until then', async () => {
+  const enrolment = await openEnrolment(folder, 'token-instead', shared);
+  const { harness, invite, enrol, sandbox } = enrolment;
+  const { commands, app } = harness;
+  const token = sandbox.people.find(({ name }) => name === 'ada')?.token ?? '';
+  await enrol(await invite('p01'), 'ada');
+  const first = signInOf(enrolment, 'p01').accessToken;
+  expect(await commands.addAccount({ name: 'p01', token })).toMatchObject({ state: 'active', warning: null });
+  expect([await askWith(enrolment, first), await askWith(enrolment, token), app.secrets.listEnded()]).toEqual([401, 200, []]);
+  await login(enrolment, 'p01', 'ada');
+  takeNothingBack();
+  expect((await commands.addAccount({ name: 'p01', token })).warning).toContain(
+    'the sign-in before could not be taken back at the service',
+  );
+  expect([app.secrets.find('p01'), app.secrets.listEnded().map(({ name }) => name)]).toEqual([token, ['p01']]);
+});
+
 test.each(['damaged', 'address'])('the sign-in before that cannot be read, of who signs in again, is kept too: %s', async what => {
   const enrolment = await openEnrolment(folder, `former-unread-${what}`, shared);
   const { harness, invite, enrol } = enrolment;
