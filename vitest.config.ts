@@ -5,7 +5,7 @@ import { defineConfig } from 'vitest/config';
 const rooms = ['base', 'client', 'ledger', 'receiver', 'schema', 'service', 'sign-in', 'simulator'];
 const startProcesses = ['test/base/access.test.ts', 'test/service/lock.test.ts', 'test/simulator/killed.test.ts'];
 /** Rooms whose tests start others and share a process themselves. */
-const shared = ['app', 'cli', 'console', 'end-to-end', 'jobs', 'mcp', 'queue', 'support', 'sync', 'warehouse'];
+const shared = ['app', 'cli', 'console', 'end-to-end', 'examples', 'jobs', 'mcp', 'queue', 'support', 'sync', 'warehouse'];
 
 export default defineConfig({
   test: {

@@ -19,13 +19,15 @@ const commands = page('docs/commands.md');
 /** What is written by hand for users. */
 const pages = readdirSync(new URL('../docs', import.meta.url)).filter(name => name.endsWith('.md'));
 const manual = ['README.md', ...pages.map(name => `docs/${name}`)];
+/** Most of its lines are for other programs. */
+const EXAMPLES = 'examples/README.md';
 
 test('the README has fewer than 1,200 words', () => {
   expect(readme.split(/\s+/).filter(Boolean).length).toBeLessThan(1200);
 });
 
 test('the README links every page of the manual', () => {
-  expect(manual.slice(1).filter(name => !readme.includes(`](${name})`))).toEqual([]);
+  expect([...manual.slice(1), EXAMPLES].filter(name => !readme.includes(`](${name})`))).toEqual([]);
 });
 
 test.each(Object.entries(PAGE_PARTS))('the generated parts of %s are as the declarations give them', async (name, parts) => {
@@ -63,7 +65,7 @@ test.each(manual)('%s uses only commands and options that there are', name => {
   expect(called.filter(command => !names.includes(command))).toEqual([]);
 });
 
-test.each(manual)('%s names only settings that there are', name => {
+test.each([...manual, EXAMPLES])('%s names only settings that there are', name => {
   const known = settingsTable().match(/RINGNECK_[A-Z_]+/g)!;
   expect(
     [...page(name).matchAll(/RINGNECK_[A-Z_]*[A-Z]/g)].map(([setting]) => setting).filter(setting => !known.includes(setting)),

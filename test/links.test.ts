@@ -9,6 +9,7 @@ const pages = [
   'README.md',
   'ARCHITECTURE.md',
   'schema/CHOICES.md',
+  'examples/README.md',
   ...readdirSync(join(root, 'docs'))
     .filter(name => name.endsWith('.md'))
     .map(name => `docs/${name}`),
