@@ -1,6 +1,8 @@
+import crypto from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { ensureFolder } from '../../src/base/files.ts';
 import { type KeyHolder, rotateKey } from '../../src/base/secrets/rotate.ts';
 import { Secrets } from '../../src/base/secrets/secrets.ts';
@@ -8,6 +10,18 @@ import { clientKeyHolder, openWebhookClient } from '../../src/service/webhooks/c
 import { tempFolder } from '../support/temp-folder.ts';
 
 const folder = tempFolder();
+
+// It is slow on purpose, and would be nine tenths of the time of these tests.
+beforeAll(() => {
+  const { scryptSync } = crypto;
+  vi.spyOn(crypto, 'scryptSync').mockImplementation((password, salt, length) => scryptSync(password, salt, length, { N: 2 }));
+  syncBuiltinESMExports();
+});
+afterAll(() => {
+  vi.restoreAllMocks();
+  syncBuiltinESMExports();
+});
+
 const ADDRESS = 'https://one.example';
 const [FIRST, SECOND, THIRD] = ['the first of three keys', 'the second of three keys', 'the third of three keys'];
 const SIGN_IN = {

@@ -6,7 +6,8 @@ import type { ExportRequest } from '../../../src/app/export/request.ts';
 import { type ExportReport, runExport } from '../../../src/app/export/run.ts';
 import type { Warehouse } from '../../../src/warehouse/warehouse.ts';
 import { pick, randomDocument, randomFrom } from '../../support/random-documents.ts';
-import { type Ended, ringneck } from '../../support/ringneck.ts';
+import type { Ended } from '../../support/ringneck.ts';
+import { runHere } from '../../support/run-here.ts';
 import { hashTables } from '../../support/table-hash.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 import { openWarehouse, store, withDuckDB } from '../../support/warehouse.ts';
@@ -95,7 +96,7 @@ export async function openExporting(): Promise<Exporting> {
     folder,
     file,
     env,
-    exported: (...args) => ringneck(['export', ...args], { env }),
+    exported: (...args) => runHere(['export', ...args], { env }),
     exportHere: (out, request = {}, notes = []) =>
       runExport({
         request: { out, format: 'parquet', tables: null, users: null, from: null, to: null, ...request },
