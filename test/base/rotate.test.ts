@@ -1,26 +1,15 @@
-import crypto from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { ensureFolder } from '../../src/base/files.ts';
 import { type KeyHolder, rotateKey } from '../../src/base/secrets/rotate.ts';
 import { Secrets } from '../../src/base/secrets/secrets.ts';
 import { clientKeyHolder, openWebhookClient } from '../../src/service/webhooks/client.ts';
+import { deriveKeysQuickly } from '../support/quick-keys.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 const folder = tempFolder();
-
-// It is slow on purpose, and would be nine tenths of the time of these tests.
-beforeAll(() => {
-  const { scryptSync } = crypto;
-  vi.spyOn(crypto, 'scryptSync').mockImplementation((password, salt, length) => scryptSync(password, salt, length, { N: 2 }));
-  syncBuiltinESMExports();
-});
-afterAll(() => {
-  vi.restoreAllMocks();
-  syncBuiltinESMExports();
-});
+deriveKeysQuickly();
 
 const ADDRESS = 'https://one.example';
 const [FIRST, SECOND, THIRD] = ['the first of three keys', 'the second of three keys', 'the third of three keys'];

@@ -6,10 +6,12 @@ import { silentLog } from '../../src/base/log.ts';
 import { Secrets } from '../../src/base/secrets/secrets.ts';
 import { openWebhookClient } from '../../src/service/webhooks/client.ts';
 import { openHarness } from '../support/harness.ts';
+import { deriveKeysQuickly } from '../support/quick-keys.ts';
 import { runHere } from '../support/run-here.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 const folder = tempFolder();
+deriveKeysQuickly();
 const URL = 'http://127.0.0.1:9';
 const [FIRST, SECOND] = ['the first of two keys', 'the second of two keys'];
 

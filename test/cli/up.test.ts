@@ -213,10 +213,11 @@ test('it takes events before its queue has opened', async () => {
   expect((await up.end()).code).toBe(0);
 
   // What was taken is worked off by the next that has a queue.
-  const { RINGNECK_QUEUE_URL: _, ...embedded } = env as Record<string, string>;
-  const next = startRingneck(['up'], { env: embedded });
+  const { RINGNECK_QUEUE_URL: _, ...others } = env as Record<string, string>;
+  const withQueue = { ...others, ...newQueue() };
+  const next = startRingneck(['up'], { env: withQueue });
   await next.said('"msg":"up"');
-  const status = async () => JSON.parse((await runHere(['status', '--json'], { env: embedded })).stdout).webhooks;
+  const status = async () => JSON.parse((await runHere(['status', '--json'], { env: withQueue })).stdout).webhooks;
   await until('it is settled', async () => (await status()).waiting === 0);
   next.kill('SIGTERM');
   await next.end();
