@@ -61,7 +61,8 @@ const people = z.strictObject({
   /** How many more there are. */
   more: z.number(),
   /** Where nobody is followed yet: how the first person signs in. */
-  first_run: z.strictObject({ text: z.string(), command: z.string() }).nullable(),
+  /** What to do where nobody is followed; `can_invite`: a link can be made here, too, by the action `invite`. */
+  first_run: z.strictObject({ text: z.string(), command: z.string(), can_invite: z.boolean() }).nullable(),
   sql: z.string(),
 });
 

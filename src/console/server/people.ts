@@ -62,11 +62,13 @@ function commonOffset(everybody: readonly Brief[]): number {
   return most?.[0] ?? 0;
 }
 
-function firstRun({ settings: { enrolment, signIn } }: Asking): NonNullable<People['first_run']> {
-  if (enrolment)
-    return { text: 'Makes a link by which the first person signs in, on any device:', command: 'ringneck account invite NAME' };
-  if (signIn) return { text: 'Opens the page of the service, on which the first person signs in:', command: 'ringneck account login NAME' };
-  return { text: 'Takes the token of the first person:', command: 'ringneck account add NAME' };
+function firstRun({ settings: { enrolment, signIn }, commands }: Asking): NonNullable<People['first_run']> {
+  if (enrolment) {
+    const text = 'Makes a link by which the first person signs in, on any device:';
+    return { text, command: 'ringneck account invite NAME', can_invite: Boolean(signIn && commands) };
+  }
+  const text = signIn ? 'Opens the page of the service, on which the first person signs in:' : 'Takes the token of the first person:';
+  return { text, command: `ringneck account ${signIn ? 'login' : 'add'} NAME`, can_invite: false };
 }
 
 interface Range {

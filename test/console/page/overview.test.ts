@@ -1,8 +1,10 @@
 import type { Browser, Page } from 'playwright-core';
 import { expect, test } from 'vitest';
+import { readSettings } from '../../../src/base/config.ts';
 import { violationsOf } from '../../support/axe.ts';
 import { hasChromium, openChromium } from '../../support/chromium.ts';
 import { type ConsoleHarness, openConsoleHere } from '../../support/console-harness.ts';
+import { openHarness } from '../../support/harness.ts';
 import { placePeople, sleepOf } from '../people-by-hand.ts';
 
 const NOW = Date.UTC(2025, 0, 16, 13, 45);
@@ -160,4 +162,47 @@ test.skipIf(!hasChromium)('where nobody is followed the page says how to begin',
   await page.getByRole('heading', { name: 'Sign in the first person' }).waitFor();
   expect(await page.locator('pre').allInnerTexts()).toEqual(['ringneck account add NAME', 'ringneck demo --keep']);
   expect(await violationsOf(page)).toEqual([]);
+});
+
+test.skipIf(!hasChromium)('where nobody is followed an operator makes the first sign-in link, copies it, and sees it once', async () => {
+  const { enrolment, signIn } = readSettings({
+    ...{ RINGNECK_SERVICE_URL: 'http://127.0.0.1:9', RINGNECK_CLIENT_ID: 'study', RINGNECK_CLIENT_SECRET: 'client-secret' },
+    ...{ RINGNECK_PUBLIC_URL: 'https://study.example', RINGNECK_STUDY_NAME: 'The study', RINGNECK_STUDY_CONTACT: 'study@example.org' },
+  });
+  const data = await placePeople({});
+  const harness = await openHarness(data, 'http://127.0.0.1:9', { settings: { enrolment, signIn } });
+  const served = await openConsoleHere(data, { commands: harness.commands, settings: { enrolment, signIn } });
+  const context = await (await openChromium()).newContext({ viewport: { width: 390, height: 844 } });
+  await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: served.listening });
+  const page = await context.newPage();
+  await page.goto(served.createLink({ role: 'operator', person: null }));
+  const button = page.getByRole('button', { name: 'Make a sign-in link' }).first();
+  await button.waitFor();
+  expect([await page.locator('pre').allInnerTexts(), await button.isDisabled()]).toEqual([['ringneck demo --keep'], true]);
+  expect(await violationsOf(page)).toEqual([]);
+  const make = async (name: string) => {
+    await page.getByLabel('Name').fill(name);
+    await button.click();
+    await page.getByText(`A link is made by which ${name} signs in, for 14 days.`).waitFor();
+    await page.locator('.act-do').click();
+  };
+  await make('cleo b');
+  await page.getByText('"cleo b" cannot name an account').waitFor();
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  await make('cleo');
+  await page.getByText('Give this link to cleo, and to nobody else.').waitFor();
+  const link = await page.locator('.act-url').inputValue();
+  expect(link).toMatch(/^https:\/\/study\.example\/connect\/[\w-]{43}$/);
+  expect(await violationsOf(page)).toEqual([]);
+  await page.getByRole('button', { name: 'Copy' }).click();
+  await page.getByText('Copied.').waitFor();
+  expect(await page.evaluate<string>('navigator.clipboard.readText()')).toBe(link);
+  expect((await harness.commands.listInvitations()).map(({ user_id: user }) => user)).toEqual(['cleo']);
+  await page.getByRole('button', { name: 'Close' }).click();
+  await button.click();
+  await page.getByText('A link is made by which cleo signs in').waitFor();
+  expect(await page.locator('.act-url').count()).toBe(0);
+  await page.goto(served.createLink({ role: 'reader', person: null }));
+  await page.getByText('ringneck account invite NAME').waitFor();
+  expect(await page.getByRole('button', { name: 'Make a sign-in link' }).count()).toBe(0);
 });

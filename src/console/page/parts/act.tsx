@@ -2,6 +2,7 @@ import { useRef, useState } from 'preact/hooks';
 import type { AnswerOf, InputOf } from '../../api/routes.ts';
 import { ask, type Refused } from '../api.ts';
 import './act.css';
+import { copyText } from './copy-text.ts';
 import { useSession } from './session.tsx';
 
 interface ActProps {
@@ -10,6 +11,8 @@ interface ActProps {
   label: string;
   /** Of several buttons alike, which one: `ada`. */
   of: string;
+  /** Something is still missing for it. */
+  disabled?: boolean;
   onDone?(): void;
 }
 
@@ -17,7 +20,7 @@ type Plan = AnswerOf<'POST actions/:name/plan'>;
 type Done = AnswerOf<'POST actions/:name'>;
 
 /** Shows what would be done, and does it when that is wanted; nothing at all where it may not be done. */
-export function Act({ action, label, of, onDone }: ActProps) {
+export function Act({ action, label, of, disabled = false, onDone }: ActProps) {
   const session = useSession();
   const dialog = useRef<HTMLDialogElement>(null);
   const [plan, setPlan] = useState<Plan>();
@@ -46,7 +49,7 @@ export function Act({ action, label, of, onDone }: ActProps) {
   const title = label.replace(/…$/, '');
   return (
     <>
-      <button type="button" class="act" onClick={open}>
+      <button type="button" class="act" disabled={disabled} onClick={open}>
         {label}
         <span class="unseen"> {of}</span>
       </button>
@@ -64,9 +67,7 @@ export function Act({ action, label, of, onDone }: ActProps) {
           )}
           {done && <p>{done.says}</p>}
         </div>
-        {done?.url && (
-          <input class="act-url" type="text" readOnly value={done.url} aria-label="Link" onFocus={event => event.currentTarget.select()} />
-        )}
+        {done?.url && <HandOn url={done.url} />}
         <p class="act-buttons">
           {plan?.plan && !done && (
             <button type="button" class="act-do" disabled={isBusy} onClick={() => void start()}>
@@ -78,6 +79,25 @@ export function Act({ action, label, of, onDone }: ActProps) {
           </button>
         </p>
       </dialog>
+    </>
+  );
+}
+
+/** A link that is shown once, to be copied. */
+function HandOn({ url }: { url: string }) {
+  const [copied, setCopied] = useState('');
+  const copy = async () => setCopied((await copyText(url)) ? 'Copied.' : 'This browser does not let a page copy: take the link.');
+  return (
+    <>
+      <p class="act-link">
+        <input class="act-url" type="text" readOnly value={url} aria-label="Link" onFocus={event => event.currentTarget.select()} />
+        <button type="button" onClick={() => void copy()}>
+          Copy
+        </button>
+      </p>
+      <p class="second" role="status">
+        {copied}
+      </p>
     </>
   );
 }

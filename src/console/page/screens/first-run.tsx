@@ -1,16 +1,22 @@
+import { useState } from 'preact/hooks';
 import type { AnswerOf } from '../../api/routes.ts';
+import { Act } from '../parts/act.tsx';
+import { useSession } from '../parts/session.tsx';
 
-/** Nobody is followed yet: what to type. */
-export function FirstRun({ text, command }: NonNullable<AnswerOf<'GET people'>['first_run']>) {
+type Props = NonNullable<AnswerOf<'GET people'>['first_run']>;
+
+/** Nobody is followed yet: a link to make, or what to type. */
+export function FirstRun({ text, command, can_invite: canInvite }: Props) {
+  const session = useSession();
   return (
     <>
       <h1>Nobody is followed yet</h1>
-      <p class="sentence">Two ways to begin, on the machine where Ringneck runs.</p>
+      <p class="sentence">Two ways to begin. What is to be typed is typed on the machine where Ringneck runs.</p>
       <div class="first-run">
         <section class="card">
           <h2>Sign in the first person</h2>
           <p>{text}</p>
-          <pre>{command}</pre>
+          {canInvite && session?.can_act ? <Invite /> : <pre>{command}</pre>}
           <p class="second">With ringneck up running, the last 30 days are read at once, and this page shows them.</p>
         </section>
         <section class="card">
@@ -20,5 +26,27 @@ export function FirstRun({ text, command }: NonNullable<AnswerOf<'GET people'>['
         </section>
       </div>
     </>
+  );
+}
+
+function Invite() {
+  const [typed, setTyped] = useState('');
+  const name = typed.trim();
+  return (
+    <p class="invite">
+      <label>
+        Name{' '}
+        <input
+          type="text"
+          maxLength={64}
+          autocomplete="off"
+          autocapitalize="none"
+          value={typed}
+          onInput={({ currentTarget: { value } }) => setTyped(value)}
+        />
+      </label>
+      <span class="second">1 to 64 letters, digits, “.”, “_” or “-”</span>
+      <Act action={{ name: 'invite', users: [name] }} label="Make a sign-in link" of={name} disabled={!name} />
+    </p>
   );
 }

@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Catalogue } from '../../../api/sql.ts';
 import { PREFIX, type Refused, send } from '../../api.ts';
 import { go, usePlace } from '../../location.ts';
+import { copyText } from '../../parts/copy-text.ts';
 import { save } from '../../parts/save.ts';
 import { useAnswer } from '../../parts/use-answer.ts';
 import { CataloguePanel } from './catalogue-panel.tsx';
@@ -129,12 +130,7 @@ function Tools({ answer, text, isRunning, onChoose, run, cancel }: ToolsProps) {
   const [copied, setCopied] = useState('');
   const copy = async () => {
     const link = `${location.origin}${PREFIX}${pathOf(text)}`;
-    setCopied(
-      await navigator.clipboard.writeText(link).then(
-        () => 'Copied.',
-        () => 'This browser does not let a page copy: take the address.',
-      ),
-    );
+    setCopied((await copyText(link)) ? 'Copied.' : 'This browser does not let a page copy: take the address.');
   };
   return (
     <div class="sql-tools">
