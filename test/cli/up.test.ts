@@ -11,7 +11,7 @@ import { freePort, hasRedis, type RedisServer, shareRedis, startRedis } from '..
 import { signed } from '../receiver/signed.ts';
 import { COLLECTIONS } from '../support/declared.ts';
 import { startFaultService } from '../support/fault-service.ts';
-import { type Running, ringneck, startRingneck } from '../support/ringneck.ts';
+import { type Running, startRingneck } from '../support/ringneck.ts';
 import { runHere } from '../support/run-here.ts';
 import { type Sandbox, startSandbox } from '../support/sandbox.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -158,7 +158,7 @@ test('a port that is in use is one line, and the folder is free again', async ()
   await new Promise(resolve => server.once('listening', resolve));
   const { port } = server.address() as { port: number };
   const { env } = surroundings({ RINGNECK_PORT: String(port) });
-  const { code, stdout, stderr } = await ringneck(['up'], { env });
+  const { code, stdout, stderr } = await runHere(['up'], { env });
   expect([code, stdout]).toEqual([1, '']);
   expect(stderr).toBe(`ringneck: cannot listen at 127.0.0.1:${port} (the port is in use); RINGNECK_PORT chooses another place\n`);
   expect((await runHere(['account', 'list'], { env })).code).toBe(0);
@@ -239,7 +239,7 @@ test.skipIf(!hasRedis)('with Redis away it ends all the same when it is told to'
 });
 
 describe.skipIf(!hasRedis)('started while its Redis', () => {
-  async function start(redis: RedisServer, more: Record<string, string> = {}) {
+  async function start(redis: RedisServer) {
     const port = await freePort();
     const url = `http://127.0.0.1:${port}/webhook`;
     const webhooks = {
@@ -248,7 +248,7 @@ describe.skipIf(!hasRedis)('started while its Redis', () => {
       RINGNECK_CLIENT_SECRET: 'a-client-secret',
       RINGNECK_VERIFICATION_TOKEN: 'a-word-of-ours',
     };
-    const { env } = surroundings({ RINGNECK_QUEUE_URL: redis.url, RINGNECK_PORT: String(port), ...webhooks, ...more });
+    const { env } = surroundings({ RINGNECK_QUEUE_URL: redis.url, RINGNECK_PORT: String(port), ...webhooks });
     const up = startRingneck(['up'], { env });
     const send = () => {
       const event = { event_type: 'update', data_type: 'sleep', object_id: 'sleep-1', event_time: '2025-05-31T23:59:30+00:00' };
@@ -324,8 +324,8 @@ describe.skipIf(!hasRedis)('started while its Redis', () => {
     const redis = await startRedis('--requirepass', 'right');
     onTestFinished(() => redis.remove());
     for (const url of [redis.url, redis.url.replace('redis://', 'redis://:wrong@')]) {
-      const { up } = await start(redis, { RINGNECK_QUEUE_URL: url });
-      const { code, stderr } = await up.end();
+      const { env } = surroundings({ RINGNECK_QUEUE_URL: url });
+      const { code, stderr } = await runHere(['up'], { env });
       expect([code, stderr]).toEqual([2, expect.stringContaining('refuses the user or password in RINGNECK_QUEUE_URL')]);
     }
   });
