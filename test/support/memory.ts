@@ -16,7 +16,8 @@ export default function setup(): (() => void) | undefined {
   // Tests that become another user go through it.
   mkdirSync(folder, { mode: 0o711 });
   process.env.TMPDIR = folder;
-  return () => rmSync(folder, { recursive: true, force: true });
+  // A browser that has been ended may still write a file of its profile.
+  return () => rmSync(folder, { recursive: true, force: true, maxRetries: 10 });
 }
 
 function freeBytes(): number {
