@@ -105,8 +105,8 @@ test('a range that cannot be answered is refused with what to ask', async () => 
   ]);
   expect(await refused('?from=2021-01-01&to=2025-01-01')).toEqual([
     413,
-    '2021-01-01 to 2025-01-01 is more than 1100 days.',
-    'Ask for fewer days.',
+    '1462 days are more than are answered at once.',
+    'Ask for 1100 days at most.',
   ]);
 });
 

@@ -58,21 +58,23 @@ const cell = z.strictObject({
   }),
 });
 
+/** Which days of which people, in which order. */
+export const coverageFilters = z.strictObject({
+  from: day.optional(),
+  to: day.optional(),
+  collection: z.string().max(100).optional(),
+  state: z.string().max(100).optional(),
+  reason: z.string().max(1000).optional(),
+  sort: z.enum(['missing', 'name']).default('missing'),
+  page: z.coerce.number().int().min(1).default(1),
+});
+
 /** What is known of each person, collection and day. */
 export const coverageRoutes = {
   'GET coverage': route({
     summary: 'People and days, with what is missing and why',
     role: 'person',
-    input: z.strictObject({
-      from: day.optional(),
-      to: day.optional(),
-      collection: z.string().max(100).optional(),
-      state: z.string().max(100).optional(),
-      reason: z.string().max(1000).optional(),
-      sort: z.enum(['missing', 'name']).default('missing'),
-      page: z.coerce.number().int().min(1).default(1),
-      hours,
-    }),
+    input: coverageFilters.extend({ hours }),
     answer: coverage,
     ofSnapshot: true,
   }),

@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import { actionRoutes } from './actions.ts';
 import { coverageRoutes } from './coverage.ts';
 import { dayRoutes } from './day.ts';
+import { groupRoutes } from './group.ts';
 import { nightRoutes } from './night.ts';
 import { operationRoutes, sessionListRoutes } from './operations.ts';
 import { peopleRoutes } from './people.ts';
@@ -19,6 +20,7 @@ export const routes = {
   ...dayRoutes,
   ...rasterRoutes,
   ...coverageRoutes,
+  ...groupRoutes,
   ...sqlRoutes,
   ...actionRoutes,
   ...operationRoutes,

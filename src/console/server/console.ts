@@ -14,6 +14,7 @@ import { Assets } from './assets.ts';
 import { coverageHandlers } from './coverage.ts';
 import { dayHandlers } from './day.ts';
 import { Addresses, GUARDED } from './doors.ts';
+import { groupHandlers } from './group.ts';
 import type { Asking, ConsoleParts, Handlers } from './handlers.ts';
 import { Live } from './live.ts';
 import { nightHandlers } from './night.ts';
@@ -155,6 +156,7 @@ class Server {
       ...trendHandlers,
       ...rasterHandlers,
       ...coverageHandlers,
+      ...groupHandlers,
       ...createSqlHandlers(),
       ...dayHandlers,
       ...new Actions().handlers,

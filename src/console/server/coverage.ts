@@ -1,5 +1,6 @@
+import type { z } from 'zod';
 import { addDays, dayNumberOf, findDayNumber } from '../../../schema/instant.ts';
-import type { coverageRoutes } from '../api/coverage.ts';
+import type { coverageFilters, coverageRoutes } from '../api/coverage.ts';
 import type { AnswerOf, ParsedInputOf } from '../api/routes.ts';
 import { askFor } from './columns.ts';
 import { tellCell, tellCoverage } from './coverage-words.ts';
@@ -8,6 +9,7 @@ import { Refusal } from './refusal.ts';
 
 type Coverage = AnswerOf<'GET coverage'>;
 type Person = Coverage['people'][number];
+type CoverageFilters = z.output<typeof coverageFilters>;
 type Known = { id: string; state: string; reason: string; cells: number };
 
 const PAGE = 60;
@@ -21,36 +23,71 @@ export const coverageHandlers: Handlers<keyof typeof coverageRoutes> = {
   'GET coverage/cell': findCell,
 };
 
-async function findCoverage(input: ParsedInputOf<'GET coverage'>, { questions, session }: Asking): Promise<Coverage> {
-  const known = await askFor(questions, 'coverage-days');
-  const last = known.text('last') ?? input.to ?? '1970-01-01';
-  const first = known.text('first') ?? last;
-  const { from, to } = rangeOf(input, last);
-  const about = await askFor(questions, 'coverage-about');
-  ensureNotTooMany(from, to, about.number('people') ?? 0);
-  const collection = input.collection ?? null;
-  const [letters, states, worn] = await Promise.all([
-    askFor(questions, 'coverage', { from, to, collection }),
-    askFor(questions, 'coverage-reasons', { from, to, collection }),
-    askFor(questions, 'coverage-worn', { from, to, hours: input.hours }),
-  ]);
+/** Days, and the people of a page who match what is asked. */
+export interface Matching {
+  from: string;
+  to: string;
+  total: number;
+  page: number;
+  pages: number;
+  people: Omit<Person, 'nights' | 'worn_share' | 'valid_days'>[];
+}
+
+interface Looked extends Matching {
+  first: string;
+  last: string;
+  collections: string[];
+  everybody: Matching['people'];
+  cells: Known[];
+}
+
+/** @throws Refusal naming what can be asked */
+export const findMatching = (input: CoverageFilters, asking: Asking): Promise<Matching> => lookAtPeople(input, asking);
+
+async function findCoverage(input: ParsedInputOf<'GET coverage'>, asking: Asking): Promise<Coverage> {
+  const { questions, session } = asking;
+  const { people, everybody, cells, ...rest } = await lookAtPeople(input, asking);
+  const { from, to } = rest;
+  const worn = await askFor(questions, 'coverage-worn', { from, to, hours: input.hours });
   const wornRow = new Map(worn.texts('id').map((id, row) => [id, row]));
-  const all = letters.rows().map((row): Person => {
-    const id = letters.text('id', row) ?? '';
-    const at = wornRow.get(id);
+  const withWear = (person: Matching['people'][number]): Person => {
+    const at = wornRow.get(person.id);
     const count = (name: string) => (at === undefined ? 0 : (worn.number(name, at) ?? 0));
     return {
-      id,
-      account: letters.text('account', row) ?? '',
-      reason: letters.text('reason', row),
-      letters: letters.text('letters', row) ?? '',
-      missing: letters.number('missing', row) ?? 0,
-      failed: letters.number('failed', row) ?? 0,
+      ...person,
       nights: count('nights'),
       worn_share: count('recorded_seconds') ? count('worn_seconds') / count('recorded_seconds') : null,
       valid_days: count('valid_days'),
     };
-  });
+  };
+  return {
+    ...rest,
+    sentence: tellCoverage(everybody, { from, to, isOwn: session.person !== null }),
+    hours: input.hours,
+    people: people.map(withWear),
+    reasons: countReasons(cells),
+  };
+}
+
+async function lookAtPeople(input: CoverageFilters, { questions }: Asking): Promise<Looked> {
+  const known = await askFor(questions, 'coverage-days');
+  const last = known.text('last') ?? input.to ?? '1970-01-01';
+  const first = known.text('first') ?? last;
+  const about = await askFor(questions, 'coverage-about');
+  const { from, to } = rangeOf(input, last, about.number('people') ?? 0);
+  const collection = input.collection ?? null;
+  const [letters, states] = await Promise.all([
+    askFor(questions, 'coverage', { from, to, collection }),
+    askFor(questions, 'coverage-reasons', { from, to, collection }),
+  ]);
+  const everybody = letters.rows().map(row => ({
+    id: letters.text('id', row) ?? '',
+    account: letters.text('account', row) ?? '',
+    reason: letters.text('reason', row),
+    letters: letters.text('letters', row) ?? '',
+    missing: letters.number('missing', row) ?? 0,
+    failed: letters.number('failed', row) ?? 0,
+  }));
   const cells = states.rows().map(
     (row): Known => ({
       id: states.text('id', row) ?? '',
@@ -59,33 +96,28 @@ async function findCoverage(input: ParsedInputOf<'GET coverage'>, { questions, s
       cells: states.number('cells', row) ?? 0,
     }),
   );
-  const people = sortPeople(filterPeople(all, cells, input), input.sort);
-  const pages = Math.max(1, Math.ceil(people.length / PAGE));
+  const found = sortPeople(filterPeople(everybody, cells, input), input.sort);
+  const pages = Math.max(1, Math.ceil(found.length / PAGE));
   const page = Math.min(input.page, pages);
-  return {
-    sentence: tellCoverage(all, { from, to, isOwn: session.person !== null }),
-    from,
-    to,
-    first,
-    last,
-    hours: input.hours,
-    collections: (about.text('collections') ?? '').split(' ').filter(Boolean),
-    total: people.length,
-    page,
-    pages,
-    people: people.slice((page - 1) * PAGE, page * PAGE),
-    reasons: countReasons(cells),
-  };
+  const people = found.slice((page - 1) * PAGE, page * PAGE);
+  const collections = (about.text('collections') ?? '').split(' ').filter(Boolean);
+  return { from, to, first, last, collections, total: found.length, page, pages, people, everybody, cells };
 }
 
-/** @throws Refusal naming what can be asked */
-function rangeOf({ from, to }: { from?: string | undefined; to?: string | undefined }, last: string): { from: string; to: string } {
+/** Where no first day is asked for, as many days as are shown together. @throws Refusal naming what can be asked */
+function rangeOf({ from, to }: Pick<CoverageFilters, 'from' | 'to'>, last: string, people: number): { from: string; to: string } {
   for (const day of [from, to]) ensureDay(day ?? last);
+  const most = Math.min(MOST_DAYS, Math.max(1, Math.floor(MOST_CELLS / Math.max(1, people))));
   const end = to ?? last;
-  const start = from ?? addDays(end, 1 - DAYS);
+  const start = from ?? addDays(end, 1 - Math.min(DAYS, most));
   if (start > end) throw new Refusal(400, `The first day, ${start}, is after the last one, ${end}.`, 'Change one of them.');
-  if (dayNumberOf(end) - dayNumberOf(start) >= MOST_DAYS) {
-    throw new Refusal(413, `${start} to ${end} is more than ${MOST_DAYS} days.`, 'Ask for fewer days.');
+  const days = dayNumberOf(end) - dayNumberOf(start) + 1;
+  if (days > most) {
+    const told =
+      most < MOST_DAYS
+        ? `${days} days of ${people} people are too many to be shown together`
+        : `${days} days are more than are answered at once`;
+    throw new Refusal(413, `${told}.`, `Ask for ${most} days at most.`);
   }
   return { from: start, to: end };
 }
@@ -94,15 +126,8 @@ function ensureDay(day: string): void {
   if (findDayNumber(day) === undefined) throw new Refusal(400, `${day} is no day.`, 'A day is written as 2025-11-22.');
 }
 
-function ensureNotTooMany(from: string, to: string, people: number): void {
-  const days = dayNumberOf(to) - dayNumberOf(from) + 1;
-  const most = Math.max(1, Math.floor(MOST_CELLS / Math.max(1, people)));
-  if (days > most)
-    throw new Refusal(413, `${days} days of ${people} people are too many to be shown together.`, `Ask for at most ${most} days.`);
-}
-
 function filterPeople(
-  people: Person[],
+  people: Matching['people'],
   cells: readonly Known[],
   { state, reason }: { state?: string | undefined; reason?: string | undefined },
 ) {
@@ -114,7 +139,7 @@ function filterPeople(
 
 const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
 
-function sortPeople(people: Person[], sort: 'missing' | 'name'): Person[] {
+function sortPeople(people: Matching['people'], sort: 'missing' | 'name'): Matching['people'] {
   if (sort === 'name') return people;
   return people.toSorted((a, b) => b.failed - a.failed || b.missing - a.missing || compare(a.id, b.id));
 }

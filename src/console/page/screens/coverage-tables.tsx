@@ -104,7 +104,7 @@ export function Compliance({ answer }: { answer: Answer }) {
             <tr key={id}>
               <th scope="row">{id}</th>
               <td class="count">{nights}</td>
-              <td>
+              <td class="share">
                 <svg class="worn" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">
                   <rect width={100 * (share ?? 0)} height={8} />
                 </svg>{' '}

@@ -1,4 +1,4 @@
-import type { AnswerOf, InputOf } from '../../api/routes.ts';
+import type { AnswerOf } from '../../api/routes.ts';
 import { Legend, Matrix } from '../charts/matrix.tsx';
 import { letterWord } from '../charts/matrix-model.ts';
 import { setQuery, usePlace } from '../location.ts';
@@ -11,44 +11,55 @@ import { Shown } from '../parts/state.tsx';
 import { useAnswer } from '../parts/use-answer.ts';
 import './coverage.css';
 import { CellCard } from './coverage-cell.tsx';
+import { Group } from './coverage-group.tsx';
 import { Compliance, Reasons } from './coverage-tables.tsx';
 
 type Answer = AnswerOf<'GET coverage'>;
 
-const FILTERS = ['from', 'to', 'collection', 'state', 'reason', 'page', 'hours'] as const;
+const FILTERS = ['from', 'to', 'collection', 'state', 'reason', 'page'] as const;
 
-function inputOf(query: URLSearchParams): InputOf<'GET coverage'> {
+function filtersOf(query: URLSearchParams) {
   const given = Object.fromEntries(FILTERS.flatMap(name => (query.get(name) ? [[name, query.get(name)]] : [])));
-  return { ...given, sort: query.get('sort') === 'name' ? 'name' : 'missing' };
+  return { ...given, sort: query.get('sort') === 'name' ? ('name' as const) : ('missing' as const) };
 }
 
 /** People by days: what is stored, what is missing, and why. */
 export function Coverage() {
   const { query } = usePlace();
-  const coverage = useAnswer('GET coverage', inputOf(query));
+  const filters = filtersOf(query);
+  const hours = query.get('hours');
+  const coverage = useAnswer('GET coverage', hours ? { ...filters, hours } : filters);
   const [id, day] = (query.get('cell') ?? '').split(/\/(?=[^/]*$)/);
   return (
-    <Shown of={coverage}>
-      {answer => (
-        <>
-          <h1>Coverage</h1>
-          <p class="sentence" role="status">
-            {answer.sentence}
-          </p>
-          <Choices answer={answer} query={query} />
-          <MatrixCard answer={answer} open={id && day ? { id, day } : null} />
-          {id && day && <CellCard id={id} day={day} />}
-          <div class="coverage-two">
-            <Reasons answer={answer} query={query} />
-            <Compliance answer={answer} />
-          </div>
-        </>
-      )}
-    </Shown>
+    <>
+      <h1>Coverage</h1>
+      {!coverage.answer && coverage.error && <Choices answer={undefined} query={query} />}
+      <Shown of={coverage}>
+        {answer => (
+          <>
+            <p class="sentence" role="status">
+              {answer.sentence}
+            </p>
+            <Choices answer={answer} query={query} />
+            <MatrixCard answer={answer} open={id && day ? { id, day } : null} />
+            {id && day && <CellCard id={id} day={day} />}
+            <div class="coverage-two">
+              <div>
+                <Reasons answer={answer} query={query} />
+                <Group input={filters} />
+              </div>
+              <Compliance answer={answer} />
+            </div>
+          </>
+        )}
+      </Shown>
+    </>
   );
 }
 
-function Choices({ answer, query }: { answer: Answer; query: URLSearchParams }) {
+/** Also where the days that were asked for cannot be answered: then others can be chosen. */
+function Choices({ answer, query }: { answer: Answer | undefined; query: URLSearchParams }) {
+  const [from, to] = [answer?.from ?? query.get('from') ?? '', answer?.to ?? query.get('to') ?? ''];
   const set = (name: string) => (event: Event) => {
     const { value } = event.currentTarget as HTMLInputElement | HTMLSelectElement;
     setQuery({ [name]: value || null, page: null });
@@ -56,16 +67,16 @@ function Choices({ answer, query }: { answer: Answer; query: URLSearchParams }) 
   return (
     <form class="coverage-choices" onSubmit={event => event.preventDefault()}>
       <label>
-        From <input type="date" value={answer.from} onChange={set('from')} />
+        From <input type="date" value={from} onChange={set('from')} />
       </label>
       <label>
-        To <input type="date" value={answer.to} onChange={set('to')} />
+        To <input type="date" value={to} onChange={set('to')} />
       </label>
       <label>
         Collection{' '}
         <select value={query.get('collection') ?? ''} onChange={set('collection')}>
           <option value="">All collections</option>
-          {answer.collections.map(name => (
+          {(answer?.collections ?? []).map(name => (
             <option key={name} value={name}>
               {name}
             </option>
@@ -79,16 +90,13 @@ function Choices({ answer, query }: { answer: Answer; query: URLSearchParams }) 
           <option value="name">by name</option>
         </select>
       </label>
-      <Act
-        action={{
-          name: 'repair',
-          from: answer.from,
-          to: answer.to,
-          ...(query.get('collection') ? { collections: [query.get('collection') ?? ''] } : {}),
-        }}
-        label="Repair what failed…"
-        of="these days"
-      />
+      {answer && (
+        <Act
+          action={{ name: 'repair', from, to, ...(query.get('collection') ? { collections: [query.get('collection') ?? ''] } : {}) }}
+          label="Repair what failed…"
+          of="these days"
+        />
+      )}
       {query.get('state') && (
         <button type="button" onClick={() => setQuery({ state: null, reason: null, page: null })}>
           Show everybody again
