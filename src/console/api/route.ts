@@ -13,6 +13,8 @@ export interface Route<Input extends z.ZodObject = z.ZodObject, Answer extends z
   answer: Answer;
   /** Answered from the snapshot alone: the same until another is published. */
   ofSnapshot?: true;
+  /** Of an answer that streams: its type, and what a line of it is, where it is lines of JSON. */
+  streams?: { type: string; line?: z.ZodType };
 }
 
 export const route = <Input extends z.ZodObject, Answer extends z.ZodType>(declared: Route<Input, Answer>) => declared;

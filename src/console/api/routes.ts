@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { aboutRoutes } from './about.ts';
 import { actionRoutes } from './actions.ts';
 import { coverageRoutes } from './coverage.ts';
 import { dayRoutes } from './day.ts';
@@ -25,6 +26,7 @@ export const routes = {
   ...actionRoutes,
   ...operationRoutes,
   ...sessionListRoutes,
+  ...aboutRoutes,
 };
 
 export type Routes = typeof routes;

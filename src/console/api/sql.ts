@@ -47,12 +47,19 @@ export const sqlRoutes = {
     answer: catalogue,
     ofSnapshot: true,
   }),
-  'POST sql': route({ summary: 'Runs SQL; answers in lines of JSON as rows come', role: 'person', input: query, answer: streamed }),
+  'POST sql': route({
+    summary: 'Runs SQL; answers in lines of JSON as rows come',
+    role: 'person',
+    input: query,
+    answer: streamed,
+    streams: { type: 'application/x-ndjson', line: sqlLine },
+  }),
   'POST sql/export': route({
     summary: 'Runs SQL; answers in CSV, in which a spreadsheet finds no formula',
     role: 'person',
     input: query,
     answer: streamed,
+    streams: { type: 'text/csv' },
   }),
   'DELETE sql/:id': route({
     summary: 'Cancels the query of this session',

@@ -7,7 +7,7 @@ import { messageOf, RingneckError, TryLaterError, UsageError } from '../../base/
 import { version } from '../../base/version.ts';
 import type { sessionListRoutes } from '../api/operations.ts';
 import { type ErrorAnswer, type Route, roles, type Streamed, streamed } from '../api/route.ts';
-import { routes } from '../api/routes.ts';
+import { type RouteName, routes } from '../api/routes.ts';
 import type { sessionRoutes } from '../api/session.ts';
 import { Actions } from './actions.ts';
 import { Assets } from './assets.ts';
@@ -18,6 +18,7 @@ import { groupHandlers } from './group.ts';
 import type { Asking, ConsoleParts, Handlers } from './handlers.ts';
 import { Live } from './live.ts';
 import { nightHandlers } from './night.ts';
+import { describeConsole } from './openapi.ts';
 import { operationHandlers } from './operations.ts';
 import { peopleHandlers } from './people.ts';
 import { rasterHandlers } from './raster.ts';
@@ -149,8 +150,10 @@ class Server {
   }
 
   #serveApi(fastify: FastifyInstance): void {
-    const handlers: Record<string, Answering> = {
+    const handlers: Handlers<Exclude<RouteName, 'POST enter' | 'GET stream'>> = {
       ...this.#sessionHandlers(),
+      'GET openapi.json': async () =>
+        describeConsole({ prefix: this.#addresses.prefix, cookie: cookieName(new URL(this.#addresses.url).host) }),
       ...peopleHandlers,
       ...nightHandlers,
       ...trendHandlers,
@@ -162,18 +165,19 @@ class Server {
       ...new Actions().handlers,
       ...operationHandlers,
     };
+    const special: Record<string, (request: FastifyRequest, reply: FastifyReply) => unknown> = {
+      'POST enter': (request, reply) => this.#enter(request, reply),
+      'GET stream': (request, reply) => this.#follow(request, reply),
+    };
     for (const [name, declared] of Object.entries<Route>(routes)) {
       const [method = '', path = ''] = name.split(' ');
-      const handler = handlers[name];
-      if (!handler || name === 'POST enter') continue;
+      const handler = (handlers as Record<string, Answering>)[name];
       fastify.route({
         method,
         url: `/api/${path}`,
-        handler: (request, reply) => this.#answer(declared, handler, request, reply),
+        handler: special[name] ?? ((request, reply) => this.#answer(declared, handler as Answering, request, reply)),
       });
     }
-    fastify.get('/api/stream', (request, reply) => this.#follow(request, reply));
-    fastify.post('/api/enter', (request, reply) => this.#enter(request, reply));
   }
 
   #sessionHandlers(): Handlers<Exclude<keyof typeof sessionRoutes, 'POST enter'> | keyof typeof sessionListRoutes> {
