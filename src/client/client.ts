@@ -214,7 +214,10 @@ export class Client {
   }
 
   /** Reads heart rate; `from` and `to` are date-times with offset. */
-  heartRate({ signal, ...query }: HeartRateQuery & { signal?: AbortSignal | undefined }): AsyncGenerator<Page, void, undefined> {
+  heartRate<Rows = never>({
+    signal,
+    ...query
+  }: HeartRateQuery<Rows> & { signal?: AbortSignal | undefined }): AsyncGenerator<Page<Rows>, void, undefined> {
     return this.#stoppable(signal, stop => this.#heartRate.read(query, stop));
   }
 
@@ -283,7 +286,10 @@ export class Client {
     await this.#transport.close();
   }
 
-  async *#stoppable(signal: AbortSignal | undefined, pages: (signal: AbortSignal) => AsyncGenerator<Page, void, undefined>) {
+  async *#stoppable<P extends Page<unknown>>(
+    signal: AbortSignal | undefined,
+    pages: (signal: AbortSignal) => AsyncGenerator<P, void, undefined>,
+  ) {
     const read = this.#aborts.open(signal);
     try {
       yield* pages(read.signal);

@@ -4,7 +4,7 @@ import type { Page, PageReader, Reading } from './pages.ts';
 import type { ReleaseWhile } from './response.ts';
 import type { RouteMemory } from './routes.ts';
 
-export interface HeartRateQuery {
+export interface HeartRateQuery<Rows = never> extends Pick<Reading<Rows>, 'readRows'> {
   token: string;
   from: string;
   to: string;
@@ -58,14 +58,17 @@ export class HeartRateReader {
     return this.#sandboxAnswered ? sandboxPath : undefined;
   }
 
-  async *read({ from, to, known = [], ...rest }: HeartRateQuery, signal: AbortSignal): AsyncGenerator<Page, void, undefined> {
+  async *read<Rows = never>(
+    { from, to, known = [], ...rest }: HeartRateQuery<Rows>,
+    signal: AbortSignal,
+  ): AsyncGenerator<Page<Rows>, void, undefined> {
     const query = { parameters: { start_datetime: from, end_datetime: to }, known, ...rest };
     if (this.#setting !== 'auto') yield* this.#pages.read({ ...query, route: this.#setting }, signal);
     else if (!(yield* this.#readPlain(query, signal))) yield* this.#readSandbox(query, signal);
   }
 
   /** Whether the plain path is the one, and has been read. */
-  async *#readPlain(query: Omit<Reading, 'route'>, signal: AbortSignal): AsyncGenerator<Page, boolean, undefined> {
+  async *#readPlain<Rows>(query: Omit<Reading<Rows>, 'route'>, signal: AbortSignal): AsyncGenerator<Page<Rows>, boolean, undefined> {
     const { token, releaseWhile } = query;
     for (let isRepeated = false; this.#hasPlain() || !this.#isMissing(token); isRepeated = true) {
       if (isRepeated) await (releaseWhile?.(() => this.#pause(signal)) ?? this.#pause(signal));
@@ -84,7 +87,7 @@ export class HeartRateReader {
     return false;
   }
 
-  async *#readSandbox(query: Omit<Reading, 'route'>, signal: AbortSignal): AsyncGenerator<Page, void, undefined> {
+  async *#readSandbox<Rows>(query: Omit<Reading<Rows>, 'route'>, signal: AbortSignal): AsyncGenerator<Page<Rows>, void, undefined> {
     for await (const page of this.#pages.read({ ...query, route: sandboxPath }, signal)) {
       if (this.#hasPlain()) {
         throw new ServiceError('unavailable', sandboxPath, `left, because ${plainPath} has answered meanwhile; to be read from there`);

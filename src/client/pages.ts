@@ -7,7 +7,7 @@ import type { ReleaseWhile } from './response.ts';
 import type { RouteMemory } from './routes.ts';
 
 /** One answer of a collection. */
-export interface Page extends RequestTimes {
+export interface Page<Rows = never> extends RequestTimes {
   /** The path that was asked. */
   route: string;
   documents: unknown[];
@@ -19,10 +19,18 @@ export interface Page extends RequestTimes {
   bytes?: number | undefined;
   /** Where the page is the one that was known in its place: parses its documents, which are not in `documents` then. */
   parse?: (() => unknown[]) | undefined;
+  /** What `readRows` made of the page, whose documents are not in `documents` then. */
+  rows?: Rows | undefined;
+}
+
+/** The rows of a page with at least one, and its `next_token`. */
+export interface PageRows<Rows> {
+  rows: Rows;
+  nextToken: string | null;
 }
 
 /** A collection to be read from its first page to its last. */
-export interface Reading {
+export interface Reading<Rows = never> {
   route: string;
   parameters: Record<string, string>;
   token: string;
@@ -32,6 +40,8 @@ export interface Reading {
   emptyIsDoubtful?: boolean;
   /** The digests of the pages of an earlier reading: those that are the same are not parsed. Where it is undefined there are no digests. */
   known?: readonly string[] | undefined;
+  /** Reads a page from its bytes, which is quicker than parsing it; undefined of a page that is to be parsed. */
+  readRows?: ((bytes: Buffer) => PageRows<Rows> | undefined) | undefined;
 }
 
 export interface PageLimits {
@@ -46,7 +56,7 @@ interface PagePlace {
   number: number;
 }
 
-type Envelope = Pick<Page, 'documents' | 'nextToken' | 'digest' | 'bytes' | 'parse'>;
+type Envelope<Rows = never> = Pick<Page<Rows>, 'documents' | 'nextToken' | 'digest' | 'bytes' | 'parse' | 'rows'>;
 
 /** Follows pages. A page's moment ends when the consumer asks for the next page or leaves. */
 export class PageReader {
@@ -64,12 +74,12 @@ export class PageReader {
     this.#limits = limits;
   }
 
-  async *read(reading: Reading, signal: AbortSignal): AsyncGenerator<Page, void, undefined> {
+  async *read<Rows = never>(reading: Reading<Rows>, signal: AbortSignal): AsyncGenerator<Page<Rows>, void, undefined> {
     const seen = new Set<string>();
     let nextToken: string | null = null;
     let emptyPages = 0;
     for (let pages = 1; ; pages++) {
-      const { value, done, ...moments }: OkResponse<Envelope> = await this.#askPage(
+      const { value, done, ...moments }: OkResponse<Envelope<Rows>> = await this.#askPage(
         reading,
         { nextToken, number: pages - 1 },
         signal,
@@ -77,7 +87,7 @@ export class PageReader {
         throw asUnclear(error, nextToken !== null, this.#routes);
       });
       nextToken = value.nextToken;
-      emptyPages = value.documents.length > 0 || value.parse ? 0 : emptyPages + 1;
+      emptyPages = isEmpty(value) ? emptyPages + 1 : 0;
       try {
         yield { route: reading.route, ...value, ...moments };
       } finally {
@@ -92,7 +102,7 @@ export class PageReader {
     }
   }
 
-  async #askPage(reading: Reading, place: PagePlace, signal: AbortSignal): Promise<OkResponse<Envelope>> {
+  async #askPage<Rows>(reading: Reading<Rows>, place: PagePlace, signal: AbortSignal): Promise<OkResponse<Envelope<Rows>>> {
     const { parameters } = reading;
     if (place.nextToken === null || Object.keys(parameters).length === 0) return this.#ask(reading, parameters, place, signal);
     const alone = this.#tokenAlone;
@@ -110,11 +120,11 @@ export class PageReader {
     }
   }
 
-  #ask(reading: Reading, parameters: Record<string, string>, { nextToken, number }: PagePlace, signal: AbortSignal) {
-    const { route, token, lane, releaseWhile, known } = reading;
+  #ask<Rows>(reading: Reading<Rows>, parameters: Record<string, string>, { nextToken, number }: PagePlace, signal: AbortSignal) {
+    const { route, token, lane, releaseWhile, known, readRows } = reading;
     const digestOf = this.#digestOf;
     const digest = known?.[number];
-    return this.#sender.send<Envelope>(
+    return this.#sender.send<Envelope<Rows>>(
       {
         route,
         path: withQuery(route, nextToken === null ? parameters : { ...parameters, next_token: nextToken }),
@@ -123,8 +133,8 @@ export class PageReader {
         releaseWhile,
         secrets: nextToken === null ? [] : [nextToken],
         accept: known ? (value, bytes) => acceptDigested(value, bytes, digestOf) : acceptEnvelope,
-        ...(digest && { recognize: (bytes: Buffer) => recognize(bytes, digest, digestOf) }),
-        ...(reading.emptyIsDoubtful && { isDoubtful: ({ documents, parse }: Envelope) => !documents.length && !parse }),
+        recognize: bytes => (digest ? recognize(bytes, digest, digestOf) : undefined) ?? readQuickly(bytes, readRows, known && digestOf),
+        ...(reading.emptyIsDoubtful && { isDoubtful: isEmpty }),
       },
       signal,
     );
@@ -152,6 +162,16 @@ function acceptDigested(value: unknown, bytes: Buffer, digestOf: Digest): Envelo
   const isTellable = envelope?.documents.length && findLastToken(bytes) === envelope.nextToken;
   return isTellable ? { ...envelope, digest: digestOf(bytes) } : envelope;
 }
+
+/** An answer that need not be parsed, for its rows could be read from its bytes. */
+function readQuickly<Rows>(bytes: Buffer, readRows: Reading<Rows>['readRows'], digestOf: Digest | undefined): Envelope<Rows> | undefined {
+  const page = readRows?.(bytes);
+  if (!page) return undefined;
+  const isTellable = digestOf && findLastToken(bytes) === page.nextToken;
+  return { documents: [], ...page, ...(isTellable && { digest: digestOf(bytes) }) };
+}
+
+const isEmpty = ({ documents, parse, rows }: Envelope<unknown>) => !documents.length && !parse && !rows;
 
 /** An answer that was accepted before: these bytes then had documents, and the end that tells the next page. */
 function recognize(bytes: Buffer, digest: string, digestOf: Digest): Envelope | undefined {

@@ -90,13 +90,15 @@ class HeartRateReading {
     const answer: RangeAnswer = { ...UNASKED, route: '', rows: new HeartRateAnswer(), requests: 0, pages: undefined };
     const { rows } = answer;
     const digests: (string | undefined)[] = [];
-    for await (const page of pipeline.client.heartRate({ token, ...range, signal, releaseWhile })) {
+    const readRows = (bytes: Buffer) => rows.readPage(bytes);
+    for await (const page of pipeline.client.heartRate({ token, ...range, signal, releaseWhile, readRows })) {
       if (!answer.requests) Object.assign(answer, momentsOfRequest(page), { route: page.route });
       request.beginRead(page.requestedAt);
       answer.requests++;
       onAnswer();
       digests.push(page.digest);
       if (page.parse) rows.hold(page.parse);
+      else if (page.rows) rows.addColumns(page.rows);
       else rows.add(page.documents);
       if (!rows.isHeld && rows.length > MOST_ROWS && this.#to - this.#from > MICROS_PER_DAY) throw new TooLarge();
     }

@@ -1,11 +1,11 @@
 import { findFieldAbout } from '../../schema/fields.ts';
-import type { Instant } from '../../schema/instant.ts';
 import { dayOfMicros } from '../../schema/instant.ts';
 import { heartRate } from '../../schema/resources/heart-rate.ts';
 import type { Drift, RejectedDocument } from './documents/parse-document.ts';
 import { driftAt, findExactInstant, keepText, numberOf, observe } from './documents/parse-document.ts';
 import type { HeartRateRow } from './heart-rate/heart-rate-rows.ts';
 import { HeartRateColumns, HeartRateRows } from './heart-rate/heart-rate-rows.ts';
+import { readUsualPage, type UsualPage } from './heart-rate/usual-page.ts';
 import { storable } from './sql.ts';
 
 /** No moment and no source is as long as this: what is would not fit beside others. */
@@ -45,6 +45,19 @@ export class HeartRateAnswer {
     this.#add(raws);
   }
 
+  /** Takes a page that `readUsualPage` has read. */
+  addColumns({ micros, offsets, bpm, sources, names }: HeartRateColumns): void {
+    this.#readHeld();
+    this.#length += micros.length;
+    for (let i = 0; i < micros.length; i++) this.#push(micros[i]!, offsets[i]!, bpm[i]!, names[sources[i]!]!, undefined);
+    this.#rows = undefined;
+  }
+
+  /** Reads a page from its bytes, where it is one in its usual form; nothing of it is taken yet. */
+  readPage(bytes: Uint8Array): UsualPage | undefined {
+    return readUsualPage(bytes, this.#documented);
+  }
+
   #add(raws: readonly unknown[]): void {
     this.#length += raws.length;
     for (const raw of raws) {
@@ -77,7 +90,7 @@ export class HeartRateAnswer {
       if (row.timestamp_unix === undefined || row.timestamp_unix === null) see('timestamp_unix', 'missing');
       else if (numberOf(row.timestamp_unix) !== Math.floor(instant.micros / 1000)) see('timestamp_unix', 'disagreement');
       for (const key in row) if (!isKnown(key)) see(key, 'unknown field');
-      this.#push(instant, bpm, source, drift);
+      this.#push(instant.micros, instant.offset, bpm, source, drift);
     }
     this.#rows = undefined;
   }
@@ -86,7 +99,7 @@ export class HeartRateAnswer {
     return this.#columns.hasSource(text) || (text.length <= LONGEST_TEXT && storable(text));
   }
 
-  #push({ micros, offset }: Instant, bpm: number, source: string, drift: readonly Drift[] | undefined): void {
+  #push(micros: number, offset: number, bpm: number, source: string, drift: readonly Drift[] | undefined): void {
     const columns = this.#columns;
     const place = columns.placeOf(source);
     const last = columns.length - 1;
