@@ -56,3 +56,17 @@ test('erasing a person ends all sessions', async () => {
   expect(existsSync(join(data, 'console-sessions.json'))).toBe(false);
   expect((await reader.ask('GET session')).status).toBe(401);
 });
+
+test('who looks at their own data does so by the new name of their account, and not at those of who gets the former one', async () => {
+  const data = join(folder, 'moved');
+  const console = await openConsoleHere(data);
+  await placeTwoPeople(data, { asSnapshot: false });
+  const reader = await console.enter({ role: 'reader' });
+  const ada = await console.enter({ role: 'person', person: 'ada' });
+  const run = (...line: string[]) => runHere(line, { env: { RINGNECK_DATA: data, RINGNECK_LOG_LEVEL: 'silent' } });
+  expect((await run('account', 'move', 'ada', 'anna')).code).toBe(0);
+  expect((await run('account', 'move', 'bob-zz', 'ada')).code).toBe(0);
+  expect(names((await ada.ask('GET people')).body)).toEqual(['anna']);
+  expect((await ada.ask('GET session')).body).toMatchObject({ role: 'person', person: 'anna' });
+  expect((await reader.ask('GET session')).body).toMatchObject({ role: 'reader', person: null });
+});

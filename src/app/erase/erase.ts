@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, realpathSync, rmSync } from 'node:fs';
+import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Settings } from '../../base/config.ts';
 import { ensureDiskReserve, isDiskFull } from '../../base/disk.ts';
@@ -16,7 +16,7 @@ import { warehouseId } from '../../sync/runs/runs.ts';
 import type { Needle } from '../../warehouse/readers/search.ts';
 import { Warehouse } from '../../warehouse/warehouse.ts';
 import type { AppOptions, PausedErasing } from '../app-options.ts';
-import { consoleSessionsIn } from '../console-sessions.ts';
+import { removeConsoleSessions } from '../console-sessions.ts';
 import { connectControl } from '../control/connect-control.ts';
 import { ensureNamed } from '../move/ensure-free.ts';
 import { removePersonFiles } from '../person-files/folder.ts';
@@ -105,8 +105,8 @@ async function erase(options: EraseOptions, { goesOn = false } = {}): Promise<Er
     return { events: await removeEvents(options, warehouse, serviceUserIds), snapshot: await replaceSnapshot(options, warehouse), readers };
   });
   removePersonFiles(data);
-  // It has the names of those who look at their own data: everybody comes in again by a fresh link.
-  rmSync(consoleSessionsIn(data), { force: true });
+  // They have the names of those who look at their own data.
+  removeConsoleSessions(data);
   await removeTokens(options, { name, isOfAnother, readers });
   const words: Needle[] = [
     { what: 'name', text: name },

@@ -8,7 +8,7 @@ import { removeHalfDated } from '../snapshot/snapshots.ts';
 
 /** What a process that was killed, whose PID it says, has left of a file of ours that it was writing: nobody has ever read it. */
 const HALF_WRITTEN =
-  /^(?:mirror-tokens\.json|erasing\.json|erasing-events\.json|moving\.json|sql_history|.+\.duckdb\.handover)\.(\d+)(?:\.[0-9a-f]+)?\.new$/;
+  /^(?:mirror-tokens\.json|console-sessions\.json|erasing\.json|erasing-events\.json|moving\.json|sql_history|.+\.duckdb\.handover)\.(\d+)(?:\.[0-9a-f]+)?\.new$/;
 /** What a key seals, and the key. */
 const SEALED = ['accounts.secret', 'secret.key', 'service/client.json'];
 const HALF = /\.(\d+)\.[0-9a-f]+\.new$/;

@@ -10,6 +10,7 @@ import { Secrets } from '../../base/secrets/secrets.ts';
 import { warehouseIn } from '../../base/warehouse-file.ts';
 import { accountExists } from '../../ledger/accounts.ts';
 import { Warehouse } from '../../warehouse/warehouse.ts';
+import { renameInConsoleSessions } from '../console-sessions.ts';
 import { connectControl } from '../control/connect-control.ts';
 import { emptyQueue } from '../erase/queue.ts';
 import { removePersonFiles } from '../person-files/folder.ts';
@@ -112,6 +113,7 @@ async function move(options: FolderOptions, { from, to }: Renaming): Promise<Mov
   }
   secrets.forget(from);
   openMirrorTokens(data).rename(from, to);
+  renameInConsoleSessions(data, from, to);
   const published = await withWarehouse(options, warehouse => replaceOrLeave(options, warehouse));
   removePersonFiles(data);
   rmSync(movePath(data), { force: true });

@@ -65,6 +65,7 @@ test('files on another disk are replaced there, halves of copies go, and what ca
     'warehouse.duckdb.before-upgrade-20250101T000000Z-0123abcd',
     'erasing-events.json.999999999.new',
     'sql_history.999999999.0123456789abcdef.new',
+    'console-sessions.json.999999999.0123456789abcdef.new',
   ];
   for (const name of [...halves, `accounts.secret.${process.pid}.0123456789abcdef.new`]) {
     writeFileSync(join(data, name), sandbox.people[0]!.userId);
