@@ -189,12 +189,12 @@ async function forgetAccount(app: App, name: string, account: Account | undefine
   app.mirrorTokens.remove(name);
   const noInvitation = noInvitationEntry(name);
   if (!account) {
-    await app.warehouse.record([noInvitation]);
+    await app.warehouse.record([noInvitation], { usesReserve: true });
     return reportOf({ userId: name, serviceUserId: null, state: 'removed', reason: null, since: app.warehouse.clock.next() });
   }
   const holding = await listHolding(app.warehouse, name);
   const ended = holding.map(consent => consentEntry({ ...consent, withdrawnAt: app.now() * 1000 }));
-  await app.warehouse.record([noInvitation, ...ended]);
+  await app.warehouse.record([noInvitation, ...ended], { usesReserve: true });
   // Who has withdrawn has done so also once the study has forgotten the account.
   return reportOf(await setAccountState(app.warehouse, account, 'removed', isWithdrawn(account.reason) ? account.reason : null));
 }

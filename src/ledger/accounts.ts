@@ -168,7 +168,9 @@ const changedTo = (warehouse: Warehouse, account: Account, state: AccountState, 
 
 async function recordStates(warehouse: Warehouse, changed: readonly Account[]): Promise<void> {
   const resumed = changed.filter(({ state }) => state === 'active');
-  await warehouse.record([...changed.map(accountEntry), ...resumed.map(({ userId }) => noRefusalsEntry(userId))]);
+  const entries = [...changed.map(accountEntry), ...resumed.map(({ userId }) => noRefusalsEntry(userId))];
+  // Nobody goes on to be read for want of room.
+  await warehouse.record(entries, { usesReserve: !resumed.length });
 }
 
 const PARKED = { userId: text, collection: text, reason: orNull(text) };

@@ -302,9 +302,12 @@ export class Warehouse {
     return (await this.#write({ withdrawal, samples: 0 }, 'live')).removed;
   }
 
-  /** Commits entries alone, before anything that waits as bulk. */
-  async record(ledger: readonly LedgerEntry[]): Promise<void> {
-    if (ledger.length) await this.#write({ ledger, samples: 0 }, 'live');
+  /**
+   * Commits entries alone, before anything that waits as bulk.
+   * @param options.usesReserve also while the disk is too full for all else
+   */
+  async record(ledger: readonly LedgerEntry[], { usesReserve = false } = {}): Promise<void> {
+    if (ledger.length) await this.#write({ ledger, usesReserve, samples: 0 }, 'live');
   }
 
   async #write(change: WriteBatch, lane: Lane): Promise<WriteResult> {

@@ -299,7 +299,7 @@ test('everything waiting is refused after a fatal error, also where whoever is t
   await warehouse.close();
 });
 
-test('without room on the disk nothing is written, and with room again all goes on', async () => {
+test('without room on the disk nothing is written but what may use the reserve, and with room again all goes on', async () => {
   let full = false;
   const warehouse = await openWarehouse(newPath(folder), {
     beforeGroup: () => {
@@ -313,6 +313,14 @@ test('without room on the disk nothing is written, and with room again all goes 
     'the disk is almost full',
   ]);
   await expect(warehouse.snapshot(`${warehouse.path}.copy`, 0o600)).rejects.toThrow('the disk is almost full');
+  const window = (run: string) => [{ table: 'sync.windows', row: { run_id: run } }];
+  const inOneGroup = [
+    warehouse.record(window('waits')),
+    warehouse.record(window('small'), { usesReserve: true }),
+    write(warehouse, 'd', 'live'),
+  ];
+  expect((await Promise.allSettled(inOneGroup)).map(({ status }) => status)).toEqual(['rejected', 'fulfilled', 'rejected']);
+  expect(await warehouse.read('SELECT run_id FROM sync.windows')).toEqual([['small']]);
   full = false;
   await write(warehouse, 'c');
   await warehouse.snapshot(`${warehouse.path}.copy`, 0o600);

@@ -118,10 +118,11 @@ async function endReading(app: App, name: string): Promise<void> {
   const at = now();
   // Before the account forgets that they are somebody else's: those are not to be taken back.
   if (account && isOfAnother(account.reason)) secrets.end(name, at, { isKept: false });
-  await warehouse.record([
+  const entries = [
     ...holding.map(consent => consentEntry({ ...consent, withdrawnAt: at * 1000 })),
     ...(isPaused ? [] : [accountEntry({ ...account, state: 'paused', reason: withdrawnReason(name), since: warehouse.clock.next() })]),
-  ]);
+  ];
+  await warehouse.record(entries, { usesReserve: true });
   secrets.end(name, at);
   // Last: tokens that are left show that nobody was told.
   log.warn({ account: name }, 'a person has withdrawn: the account is paused');

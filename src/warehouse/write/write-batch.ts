@@ -44,6 +44,8 @@ export interface WriteBatch {
   ledger?: Ledger;
   /** Throws where it must not be stored any more: asked as its group begins to be committed. */
   guard?: (() => void) | undefined;
+  /** It is small, and is not to wait for room: it is stored out of what is kept free on the disk. */
+  usesReserve?: boolean;
   samples: number;
 }
 

@@ -23,7 +23,7 @@ interface Waiting {
 
 export interface WriterOptions extends Omit<Storage, 'store' | 'lowWatermark'> {
   store: Pick<Store, 'transaction' | 'takeSks' | 'afterGroup' | 'memory'>;
-  /** Called before each group; throws when there is no room on the disk. */
+  /** Called before each group; throws when there is no room on the disk, which keeps out all that may not use the reserve. */
   beforeGroup?: () => void;
   /** Called once when DuckDB can serve no further statement in this process. */
   onFatal?: (error: Error) => void;
@@ -170,6 +170,18 @@ export class Writer {
     });
   }
 
+  /** Rejects what there is no room for on the disk. */
+  #withRoom(group: readonly Waiting[]): readonly Waiting[] {
+    try {
+      if (group.length) this.#options.beforeGroup?.();
+      return group;
+    } catch (error) {
+      const [small, others] = [group.filter(({ change }) => change.usesReserve), group.filter(({ change }) => !change.usesReserve)];
+      for (const { reject } of others) reject(asRefusal(error));
+      return small;
+    }
+  }
+
   /**
    * Commits a group; what fails is tried again in halves, so that a lack of memory, or one bad change, takes no neighbour with it. A change
    * that alone lacks memory, for a document of many megabytes, gets more of it.
@@ -179,10 +191,9 @@ export class Writer {
       for (const { reject } of waiting) reject(this.#fatal);
       return;
     }
-    const group = waiting.filter(passesGuard);
+    const group = this.#withRoom(waiting.filter(passesGuard));
     if (!group.length) return;
     try {
-      this.#options.beforeGroup?.();
       const changes = group.map(({ change }) => change);
       const { connection, store } = this.#options;
       const storeAll = () => storeChanges(this.#storage, changes);
@@ -196,8 +207,7 @@ export class Writer {
         const fatal = this.breakDown(error);
         for (const { reject } of group) reject(fatal);
       } else if (group.length === 1 || error instanceof RingneckError) {
-        const failure = error instanceof RingneckError ? error : new RingneckError(`not stored: ${firstLine(error)}`, 1, { cause: error });
-        for (const { reject } of group) reject(failure);
+        for (const { reject } of group) reject(asRefusal(error));
       } else {
         const half = group.length >> 1;
         await this.#commit(group.slice(0, half));
@@ -206,6 +216,9 @@ export class Writer {
     }
   }
 }
+
+const asRefusal = (error: unknown): RingneckError =>
+  error instanceof RingneckError ? error : new RingneckError(`not stored: ${firstLine(error)}`, 1, { cause: error });
 
 /** Rejects what must not be stored any more. */
 function passesGuard({ change, reject }: Waiting): boolean {

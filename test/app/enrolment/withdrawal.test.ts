@@ -1,4 +1,5 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import fs, { readFileSync, writeFileSync } from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { checkSignIns } from '../../../src/app/doctor/sign-ins.ts';
@@ -69,6 +70,38 @@ test('a service that is away does not keep anybody from withdrawing, and the per
   expect(done.title).toBe('You have withdrawn');
   expect(done.html).toContain('still lists the access');
   expect(harness.app.secrets.names()).toEqual([]);
+});
+
+test('while the disk is too full for anything else people withdraw, are paused and are removed', async () => {
+  const { harness, invite, enrol, told } = await openEnrolment(folder, 'full', shared);
+  const link = withdrawLinkOf(await enrol(await invite('p01'), 'ada'));
+  await enrol(await invite('p02'), 'ben');
+  vi.spyOn(fs, 'statfsSync').mockReturnValue({ ...fs.statfsSync(folder), bavail: 400, bsize: 1_048_576 });
+  syncBuiltinESMExports();
+  onTestFinished(() => {
+    vi.restoreAllMocks();
+    syncBuiltinESMExports();
+  });
+  const { commands, app, read } = harness;
+  await expect(commands.resumeAccounts({ names: ['p02'] })).rejects.toThrow('is almost full');
+  const browser = new Browser();
+  expect((await browser.submit(await browser.open(link))).title).toBe('You have withdrawn');
+  expect([app.secrets.names(), told]).toMatchObject([['p02'], [{ reason: 'consent_withdrawn', user: 'p01' }]]);
+  await commands.pauseAccount({ name: 'p02' });
+  const states = () => read('SELECT user_id, state FROM sync.accounts ORDER BY ALL');
+  expect(await states()).toEqual([
+    ['p01', 'paused'],
+    ['p02', 'paused'],
+  ]);
+  await commands.removeAccount({ name: 'p02' });
+  expect([await states(), app.secrets.names()]).toEqual([
+    [
+      ['p01', 'paused'],
+      ['p02', 'removed'],
+    ],
+    [],
+  ]);
+  expect(await read('SELECT count(*) FROM sync.consents WHERE withdrawn_at IS NULL')).toEqual([[0]]);
 });
 
 test('who withdrew may come back by another invitation, and withdraw again by either link', async () => {
