@@ -166,7 +166,8 @@ async function mapAccount(
 }
 
 async function listAccountReports(app: App): Promise<AccountReport[]> {
-  return (await listAccounts(app.warehouse)).map(account => reportOf(shownAccount(account, app.secrets)));
+  const tokens = { whyMissing: (name: string) => app.secrets.whyUnusable(name) };
+  return (await listAccounts(app.warehouse)).map(account => reportOf(shownAccount(account, tokens)));
 }
 
 /** Forgets the token, which a sign-in takes back at the service too; what was agreed to ends, the rows stay. A token may be all that there is. */

@@ -52,7 +52,8 @@ export const statusCommands = { status };
 async function status(app: App): Promise<StatusReport> {
   const { warehouse, collections, now, serviceClock, settings } = app;
   const { size: waiting, damaged } = await app.inbox();
-  const accounts = await reportAccounts({ warehouse, now, serviceClock, tokens: app.secrets }, collections, await app.workedOn());
+  const tokens = { whyMissing: (name: string) => app.secrets.whyUnusable(name) };
+  const accounts = await reportAccounts({ warehouse, now, serviceClock, tokens }, collections, await app.workedOn());
   return {
     accounts: accounts.map(account => ({ ...withFix(account), sign_in: findSignInStatus(app, account.user_id) })),
     queue: { ...(await countQueue(app)), events: waiting, unreadable_events: damaged },

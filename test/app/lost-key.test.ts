@@ -47,6 +47,27 @@ test('where the key is lost accounts are added again, one after the other, and t
   expect((await harness.backfill(DAYS)).not_asked).toEqual([]);
 });
 
+test('where the key is lost no account is shown as one that is read', async () => {
+  const { harness } = await loseKey('shown');
+  await harness.backfill(DAYS).catch(() => undefined);
+  const path = join(folder, 'shown');
+  const reason =
+    `${path}/accounts.secret was sealed with a key that is missing: set RINGNECK_SECRET_KEY to it, or put ${path}/secret.key back from a copy. ` +
+    'Where it is lost: ringneck account add NAME, or login, one account after the other.';
+  expect(await states(harness)).toEqual([
+    ['ada', 'without_token', reason],
+    ['ben', 'without_token', reason],
+  ]);
+  const { accounts } = await harness.commands.status({});
+  expect(accounts.map(({ state, reason }) => [state, reason])).toEqual([
+    ['without_token', reason],
+    ['without_token', reason],
+  ]);
+  expect((await harness.commands.why({ name: 'ada' })).sentences[0]).toMatch(
+    /^ada is without_token since .*Z, and not read \(.*a key that is missing/,
+  );
+});
+
 test('where the key is lost an account is removed, and added again with the key that there is', async () => {
   const { harness, tokens } = await loseKey('removed');
   expect(await harness.commands.removeAccount({ name: 'ben' })).toMatchObject({ state: 'removed' });

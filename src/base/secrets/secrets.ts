@@ -169,6 +169,18 @@ export class Secrets {
     );
   }
 
+  /** Like `whyMissing`, also where what there is cannot be opened: with another key than there is, or for it is damaged. */
+  whyUnusable(name: string): string | undefined {
+    try {
+      const why = this.whyMissing(name);
+      if (why === undefined) this.listOfAny(name);
+      return why;
+    } catch (error) {
+      if (error instanceof RingneckError) return error.message;
+      throw error;
+    }
+  }
+
   /**
    * Keeps a token for our address; without one, for the first at which it is used.
    * @param formerEndsAt as `putSignIn` takes it
