@@ -1,4 +1,4 @@
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { Secrets } from '../../src/base/secrets/secrets.ts';
@@ -94,6 +94,20 @@ test('a key that comes back opens what it had sealed, and not what was sealed wi
   expect([other.find('ada'), other.find('ben')]).toEqual(['token-of-ada', undefined]);
   expect([harness.app.secrets.find('ada'), harness.app.secrets.find('ben')]).toEqual([undefined, tokens.ben]);
   expect(harness.app.secrets.whyMissing('ada')).toBe(BEN.replaceAll('ben', 'ada'));
+});
+
+test('nobody is erased while a file with what is to be forgotten cannot be read, and all stays as it was', async () => {
+  const { harness, tokens } = await loseKey('unreadable');
+  await harness.commands.addAccount({ name: 'ada', token: tokens.ada });
+  const [path, marker] = ['accounts.secret', 'erasing.json'].map(name => join(folder, 'unreadable', name));
+  const content = readFileSync(path!, 'utf8');
+  writeFileSync(path!, content.slice(0, -40));
+  await expect(harness.commands.eraseAccount({ name: 'ada' })).rejects.toThrow(
+    /accounts\.secret cannot be read .*: put it back from a copy/,
+  );
+  expect(existsSync(marker!)).toBe(false);
+  writeFileSync(path!, content);
+  expect((await states(harness))[0]).toEqual(['ada', 'active', null]);
 });
 
 test('a token that is damaged is given again', async () => {

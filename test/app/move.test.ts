@@ -6,6 +6,7 @@ import { DataFolder } from '../../src/app/data-folder.ts';
 import { checkKeptTokens } from '../../src/app/doctor/accounts.ts';
 import { moveAccount } from '../../src/app/move/move.ts';
 import { readSettings } from '../../src/base/config.ts';
+import { RingneckError } from '../../src/base/errors.ts';
 import { silentLog } from '../../src/base/log.ts';
 import { Secrets } from '../../src/base/secrets/secrets.ts';
 import { MemoryQueues } from '../../src/queue/memory.ts';
@@ -211,6 +212,23 @@ test('a move whose note the disk does not confirm has not begun', async () => {
   syncBuiltinESMExports();
   expect(existsSync(join(data, 'moving.json'))).toBe(false);
   await ensureWhole(setting, await openHarness(data, url), 'ada');
+});
+
+test('a move that fails leaves what is to be taken back of who had the new name before, and of the account once', async () => {
+  const { harness, data } = await openTwo('left-to-take-back');
+  const { secrets } = harness.app;
+  const signIn = { expiresAt: null, refreshedAt: 0, scopes: [], previous: null };
+  secrets.putEnded('anna', { ...signIn, id: 'a', accessToken: 'of-somebody-before', refreshToken: null }, 1_000);
+  secrets.putEnded('ada', { ...signIn, id: 'b', accessToken: 'of-ada', refreshToken: null }, 2_000);
+  vi.spyOn(Warehouse, 'rename').mockRejectedValue(new RingneckError('the disk is almost full'));
+  await expect(harness.commands.moveAccount({ from: 'ada', to: 'anna' })).rejects.toThrow(/^the disk is almost full$/);
+  vi.restoreAllMocks();
+  expect(existsSync(join(data, 'moving.json'))).toBe(false);
+  expect(secrets.names()).toEqual(['ada', 'ben']);
+  expect(secrets.listEnded().map(({ name, at, signIn }) => [name, at, signIn?.accessToken])).toEqual([
+    ['anna', 1_000, 'of-somebody-before'],
+    ['ada', 2_000, 'of-ada'],
+  ]);
 });
 
 test('a snapshot that can neither be made anew nor removed holds nobody up: the account has its name, and the result says what is left', async () => {

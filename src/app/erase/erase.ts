@@ -188,7 +188,11 @@ async function takeBack(options: EraseOptions, name: string): Promise<void> {
 
 /** @throws UsageError when nobody of this name was ever added; TryLaterError, RingneckError when it cannot be done now */
 export async function ensureErasable(options: EraseOptions, warehouse: Warehouse, name: string): Promise<void> {
+  const { data, secretKey: key } = options.settings;
   await ensureNamed(warehouse, name);
+  // What cannot be read could not be forgotten either, once the rows have gone.
+  new Secrets({ folder: data, key }).names();
+  openMirrorTokens(data).names();
   ensureRoom(warehouse.path);
   await ensureQueueAnswers(options.settings);
 }

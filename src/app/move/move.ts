@@ -106,7 +106,7 @@ async function move(options: FolderOptions, { from, to }: Renaming): Promise<Mov
   } catch (error) {
     // Where not even that can be done the note stays, and the next who opens the folder goes on.
     await hasOldName().then(
-      isOld => isOld && takeBack(data, secrets, to),
+      isOld => isOld && takeBack(data, secrets, { from, to }),
       () => undefined,
     );
     throw error;
@@ -137,7 +137,7 @@ function rename(path: string, renaming: Renaming): Promise<Record<string, number
   return Warehouse.rename(path, renaming, () => ensureDiskReserve(dirname(realpathSync(path))));
 }
 
-function takeBack(data: string, secrets: Secrets, to: string): void {
-  secrets.forget(to);
+function takeBack(data: string, secrets: Secrets, { from, to }: Renaming): void {
+  secrets.removeCopy(from, to);
   rmSync(movePath(data), { force: true });
 }

@@ -236,6 +236,12 @@ export class Secrets {
     this.#change(group => renameEnded(group, from, to, opened));
   }
 
+  /** Takes back what `copy` has kept by the other name; what had ended by that one before stays. */
+  removeCopy(from: string, to: string): void {
+    this.remove(to);
+    for (const { name, at } of this.listEnded()) if (name === from) this.removeEnded({ name: to, at });
+  }
+
   #change(change: (group: Group) => Group): void {
     const content = this.#file.read();
     const [first, ...others] = content ? groupsOf(content).map(change) : [];
