@@ -41,7 +41,7 @@ export async function call<Name extends keyof AppCommands & string>(
   }
   try {
     const { commands } = folder;
-    const opened = await serveControl({ folder: settings.data, commands, log });
+    const opened = await serveControl({ folder: settings.data, commands, log, isPassing: true });
     try {
       const command = commands[name] as (input: unknown, context: unknown) => Promise<unknown>;
       const context = { emit: options.onEvent ?? (() => undefined), signal: options.signal ?? new AbortController().signal };

@@ -13,12 +13,12 @@ import type { App } from './app.ts';
 import type { AppOptions, ConsoleLinks } from './app-options.ts';
 import type { AppCommands } from './commands.ts';
 import { keepFileCompact } from './compaction/schedule.ts';
-import { connectControl } from './control/connect-control.ts';
 import { serveControl } from './control/serve-control.ts';
 import { DataFolder } from './data-folder.ts';
 import { openConnect } from './enrolment/connect.ts';
 import { finishDaily, finishWithdrawals } from './enrolment/withdrawal.ts';
 import { ensureThere, howToBegin } from './ensure-there.ts';
+import { ensureUnowned } from './ensure-unowned.ts';
 import { type ErasingWait, whenErased } from './erase/when-erased.ts';
 import { Following } from './follow-events.ts';
 import { listening } from './listen.ts';
@@ -93,9 +93,7 @@ class Up {
 
   async #openFolder(): Promise<void> {
     const { settings, log } = this.#options;
-    // Another `up` is told at once; a command that is about to end is waited for.
-    const other = await connectControl(settings.data);
-    if (other) throw new TryLaterError(`${settings.data} is owned by a running ringneck (PID ${other.pid}): end it first`);
+    await ensureUnowned({ data: settings.data, log });
     ensureThere(settings);
     const isNew = !existsSync(warehouseIn(settings.data));
     const folder = await DataFolder.open({ ...this.#options, acceptsWhileErasing: true });

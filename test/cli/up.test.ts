@@ -152,6 +152,30 @@ test('Ctrl-C of a backfill through the control socket stops its run and leaves u
   expect(await withDuckDB(join(data, 'warehouse.duckdb'), connection => rowsOf(connection, state))).toEqual([{ state: 'complete' }]);
 });
 
+test('up waits for a command that has the folder and is about to end', async () => {
+  let answer: () => void = () => undefined;
+  const held = new Promise<void>(resolve => {
+    answer = resolve;
+  });
+  const service = await startFaultService({}, { upstream: sandbox.url });
+  onTestFinished(() => service.close());
+  const { data, env } = surroundings({ RINGNECK_SERVICE_URL: service.url });
+  await runHere(['account', 'add', 'ada'], { env, input: sandbox.people[0]!.token });
+  service.on('/v2/usercollection/sleep', async () => {
+    await held;
+    return undefined;
+  });
+  const backfill = startRingneck(['backfill', '--from', '2025-01-01', '--to', '2025-01-02', '--resource', 'sleep'], { env });
+  await until('the command has the folder', () => existsSync(join(data, 'control.sock')));
+  const up = startRingneck(['up'], { env });
+  await up.said('it is waited for, for a moment');
+  answer();
+  expect((await backfill.end()).code).toBe(0);
+  await up.said('"msg":"up"');
+  up.kill('SIGTERM');
+  expect((await up.end()).code).toBe(0);
+});
+
 test('a port that is in use is one line, and the folder is free again', async () => {
   const server = createServer().listen(0, '127.0.0.1');
   onTestFinished(() => void server.close());

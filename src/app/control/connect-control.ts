@@ -9,6 +9,8 @@ import { send, textOf } from './request.ts';
 /** The way to the process that owns a data folder. */
 export interface ControlClient<Own extends Commands> {
   readonly pid: number;
+  /** Whether it ends with the command that it has begun with. */
+  readonly isPassing: boolean;
   /**
    * Has the owner do it. An abort stops the command there and its result is still waited for, some seconds long; without one it is exit code 130.
    * What the command throws is thrown here with its message and exit code.
@@ -55,9 +57,10 @@ export async function connectControl<Own extends Commands>(
       `The process that answers at ${address} (PID ${owner.pid}) owns another warehouse than ${folder}: stop it, or remove that socket.`,
     );
   }
-  const { pid } = owner;
+  const { pid, isPassing } = owner;
   return {
     pid,
+    isPassing,
     async call(name, input, options = {}) {
       const onEvent = options.onEvent as ((event: unknown) => void) | undefined;
       const result = await call({ folder, address, pid }, { name, input, onEvent, signal: options.signal, patience });
@@ -70,6 +73,7 @@ export async function connectControl<Own extends Commands>(
 interface Found {
   version: string;
   pid: number;
+  isPassing: boolean;
   /** Whether it does not tell its warehouse, which all of this version do. */
   isOlder: boolean;
   /** Whether what it owns is the warehouse that lies in our folder. */
@@ -79,8 +83,15 @@ interface Found {
 async function findOwner(folder: string, address: string, patienceMs: number): Promise<Found | undefined> {
   try {
     const response = await send(address, { method: 'GET', path: '/version', signal: AbortSignal.timeout(patienceMs) });
-    const { version, pid, warehouse }: { version: string; pid: number; warehouse?: string | null } = JSON.parse(await textOf(response));
-    return { version, pid, isOlder: warehouse === undefined, ours: warehouse === (findWarehouseIdentity(folder) ?? null) };
+    const { version, pid, warehouse, isPassing }: { version: string; pid: number; warehouse?: string | null; isPassing?: boolean } =
+      JSON.parse(await textOf(response));
+    return {
+      version,
+      pid,
+      isPassing: isPassing === true,
+      isOlder: warehouse === undefined,
+      ours: warehouse === (findWarehouseIdentity(folder) ?? null),
+    };
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : '';
     if (nobodyThere.includes(code)) return undefined;

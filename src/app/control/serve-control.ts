@@ -18,6 +18,8 @@ interface Parts {
   commands: Commands;
   log: Log;
   version?: string;
+  /** Whether the owner ends with the command that it has begun with. */
+  isPassing?: boolean;
 }
 
 /**
@@ -35,6 +37,7 @@ class ControlServer {
   readonly #commands: Commands;
   readonly #log: Log;
   readonly #version: string;
+  readonly #isPassing: boolean;
   readonly #address: Address;
   readonly #running = new Map<string, { controller: AbortController; done: Promise<void> }>();
   readonly #server = createServer((request, response) => {
@@ -42,11 +45,12 @@ class ControlServer {
     this.#serve(request, response).catch(error => refuse(response, 400, messageOf(error)));
   });
 
-  constructor({ folder, commands, log, version = packageVersion }: Parts) {
+  constructor({ folder, commands, log, version = packageVersion, isPassing = false }: Parts) {
     this.#folder = folder;
     this.#commands = commands;
     this.#log = log;
     this.#version = version;
+    this.#isPassing = isPassing;
     this.#address = ensureAddress(folder);
   }
 
@@ -87,7 +91,8 @@ class ControlServer {
   }
 
   #tellVersion(response: ServerResponse): void {
-    response.end(JSON.stringify({ version: this.#version, pid: process.pid, warehouse: findWarehouseIdentity(this.#folder) ?? null }));
+    const warehouse = findWarehouseIdentity(this.#folder) ?? null;
+    response.end(JSON.stringify({ version: this.#version, pid: process.pid, warehouse, isPassing: this.#isPassing }));
   }
 
   #stop(id: string, response: ServerResponse): void {

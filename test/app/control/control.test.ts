@@ -9,6 +9,7 @@ import type { CommandContext, Commands } from '../../../src/app/control/command.
 import { connectControl } from '../../../src/app/control/connect-control.ts';
 import { findWarehouseIdentity } from '../../../src/app/control/identity.ts';
 import { serveControl } from '../../../src/app/control/serve-control.ts';
+import { ensureUnowned } from '../../../src/app/ensure-unowned.ts';
 import { RingneckError, TryLaterError, UsageError } from '../../../src/base/errors.ts';
 import { createLog, silentLog } from '../../../src/base/log.ts';
 
@@ -23,6 +24,21 @@ beforeEach(() => {
 afterEach(async () => {
   await Promise.all(opened.splice(0).map(control => control.close()));
   rmSync(folder, { recursive: true, force: true });
+});
+
+test('who is to stay waits for a command that ends, not for one that goes on, and is told at once of another that stays', async () => {
+  const passing = await serveControl({ folder, commands: {}, log: silentLog, isPassing: true });
+  opened.push(passing);
+  await expect(ensureUnowned({ data: folder, log: silentLog }, 0)).rejects.toThrow(
+    `${folder} is owned by a command that still runs (PID ${process.pid}): try again when it has ended`,
+  );
+  const waiting = ensureUnowned({ data: folder, log: silentLog });
+  await passing.close();
+  expect(await waiting).toBeUndefined();
+  opened.push(await serveControl({ folder, commands: {}, log: silentLog }));
+  await expect(ensureUnowned({ data: folder, log: silentLog })).rejects.toThrow(
+    `${folder} is owned by a running ringneck (PID ${process.pid}): end it first`,
+  );
 });
 
 async function app<Own extends Commands>(commands: Own, at = folder, log = silentLog) {
