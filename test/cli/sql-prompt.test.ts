@@ -155,6 +155,21 @@ test.runIf(able)('a prompt answers in boxes, over several lines, says what is wr
   expect(await prompt.end()).toBe(0);
 });
 
+test.runIf(able)('who types help or exit is understood, and nobody is caught in the middle of a statement', async () => {
+  const prompt = await openPrompt();
+  expect(await prompt.answer('help')).toContain('.exit                leave');
+  prompt.type('last night\r');
+  await prompt.until('...> ');
+  prompt.type('.help\r');
+  await prompt.until('clears what is typed');
+  await prompt.until('...> ');
+  prompt.type('.exit\r');
+  expect(await prompt.end()).toBe(0);
+  const other = await openPrompt();
+  other.type('exit\r');
+  expect(await other.end()).toBe(0);
+});
+
 test.runIf(able)('of a long result the first rows are shown, and of a wide one what fits', async () => {
   const prompt = await openPrompt();
   await prompt.answer('.timing off');

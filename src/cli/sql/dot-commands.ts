@@ -23,6 +23,17 @@ statement: no temporary table, no BEGIN, no variable. The warehouse is open only
 
 Tab completes names. Ctrl-C stops a running query, or clears what is typed. Questions and answers: docs/cookbook.md`;
 
+/**
+ * The dot command that a line is. Some words without the dot are meant so too; in the middle of a statement only what no SQL is,
+ * so that nobody is caught there.
+ */
+export function findDotCommand(line: string, isContinued: boolean): string | undefined {
+  const typed = line.trim();
+  if (!isContinued) return /^(help|exit|quit);?$/i.test(typed) ? `.${typed.toLowerCase()}` : typed.startsWith('.') ? typed : undefined;
+  const [word = ''] = typed.replace(/;$/, '').split(/\s+/);
+  return [...COMMANDS, '.quit'].includes(word) ? typed : undefined;
+}
+
 /** What a dot command says; undefined when it ends the prompt. */
 export async function runDotCommand(
   line: string,

@@ -11,7 +11,7 @@ import { printable } from '../../base/printable.ts';
 import { noteLines, noteStale } from '../terminal/note.ts';
 import { printLine, printLines } from '../terminal/print.ts';
 import { complete } from './complete.ts';
-import { COMMANDS, type ReplSettings, runDotCommand } from './dot-commands.ts';
+import { COMMANDS, findDotCommand, type ReplSettings, runDotCommand } from './dot-commands.ts';
 import { HISTORY_LINES, type History, openHistory } from './history.ts';
 import { formatPage, ROWS_SHOWN } from './page.ts';
 import { isComplete, isJoinable } from './statement.ts';
@@ -95,10 +95,11 @@ class Repl {
 
   /** @returns whether the prompt goes on */
   async #take(line: string): Promise<boolean> {
-    if (!this.#entered.length && line.trim().startsWith('.')) {
+    const command = findDotCommand(line, this.#entered.length > 0);
+    if (command !== undefined) {
       this.#keep([line]);
       const said = await this.#work(signal =>
-        runDotCommand(line, this.#settings, () => this.#runner.readCatalogue(signal), process.stdout.columns),
+        runDotCommand(command, this.#settings, () => this.#runner.readCatalogue(signal), process.stdout.columns),
       );
       if (said) printLines(said);
       return said !== undefined;
