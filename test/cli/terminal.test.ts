@@ -78,7 +78,11 @@ test.runIf(able)('Ctrl-C at the prompt ends with 130, Ctrl-D says that there was
   const env = { RINGNECK_DATA: join(folder, 'interrupted') };
   const add = (keys: string) => atTerminal(80, ['account', 'add', 'ada'], env, [['Token (not shown): ', keys]]);
   expect(await add('rn_half\u0003')).toMatchObject({ code: 130, shown: 'Token (not shown): \nringneck: interrupted\n' });
-  expect(await add('\u0004')).toMatchObject({ code: 2, shown: 'Token (not shown): \nringneck: no token: standard input is empty\n' });
+  expect(await add('\u0004')).toMatchObject({
+    code: 2,
+    shown:
+      'Token (not shown): \nringneck: no token: standard input is empty: give one by printf %s "$TOKEN" | ringneck account add ada, or sign in: ringneck account login ada\n',
+  });
   expect(existsSync(env.RINGNECK_DATA)).toBe(false);
 });
 
@@ -86,7 +90,8 @@ test.runIf(able)('init asks for each setting, again for what is wrong, and shows
   const file = join(folder, 'asked.env');
   const args = ['init', '--env-file', file];
   const typed: [string, string][] = [
-    ['Base address of the service: ', 'ring\r'],
+    ['Base address of the service: ', '\r'],
+    ['the address that `ringneck service` prints.', 'ring\r'],
     ['expected an http', `${sandbox.url}\r`],
     ['(Enter: none): ', 'client\r'],
     ['Its secret (not shown): ', 'very-secret\r'],
@@ -105,7 +110,7 @@ test.runIf(able)('init asks for each setting, again for what is wrong, and shows
   // What comes of the sign-in is one thing, how to go on another.
   const failing: [string, string][] = [
     [login[0], 'ada\r'],
-    ['Read the last 30 days at once?', 'y\r'],
+    ['Read the last 30 days at once? [Y/n] ', '\r'],
     ['or the code in it:', '\r'],
   ];
   // Others may listen at the usual port.

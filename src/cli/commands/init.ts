@@ -69,7 +69,7 @@ async function findValues(options: Options, isAsked: boolean): Promise<Values> {
   });
   const secret = options.clientSecretFile === undefined ? undefined : readSecret(options.clientSecretFile);
   await settle({
-    question: 'Id of your client there, for signing in (Enter: none)',
+    question: 'Id of your client there, for signing in',
     names: ['RINGNECK_CLIENT_ID', 'RINGNECK_CLIENT_SECRET'],
     given: [options.clientId, secret],
     check: async env => {
@@ -125,13 +125,17 @@ async function answer({ question, names, given, need, fallback, check }: Questio
   const [name, secretName] = names;
   let known = environment[name] || fallback;
   const toAsk = isAsked && given[0] === undefined;
+  const isOptional = need === undefined && fallback === undefined;
   let last: string | undefined;
   for (;;) {
-    const typed = toAsk ? await askLine(`${question}${known ? ` [${known}]` : ''}: `) : undefined;
+    const typed = toAsk ? await askLine(`${question}${known ? ` [${known}]` : isOptional ? ' (Enter: none)' : ''}: `) : undefined;
     const value = given[0] ?? (typed || known);
     if (value === undefined && need === undefined) return {};
     if (value === undefined && !toAsk) throw new UsageError(`nobody is there to ask: give ${need}`);
-    if (value === undefined) continue;
+    if (value === undefined) {
+      note('It is needed: https://service.example, or, for generated people, the address that `ringneck service` prints.');
+      continue;
+    }
     const values: Values = { [name]: value };
     const secret = secretName && (await findSecret(secretName, given[1], { toAsk, isWrong: last !== undefined }));
     if (secretName && secret) values[secretName] = secret;
@@ -144,7 +148,8 @@ async function answer({ question, names, given, need, fallback, check }: Questio
     if (!wrong.isUsage && last === said) return values;
     if (!wrong.isUsage) {
       note('Enter the same again to keep it.');
-      known = value;
+      // What may be left out still can be, by Enter.
+      if (!isOptional) known = value;
     }
     last = said;
   }
@@ -207,7 +212,7 @@ async function offerLogin(isAsked: boolean): Promise<void> {
   const name = await askLine('Name for the account of the person who signs in now (Enter: later): ');
   if (!name) return;
   const last = Math.max(1, historyDays);
-  const isRead = await askWhether(`Read the last ${last === 1 ? 'day' : `${last} days`} at once?`);
+  const isRead = await askWhether(`Read the last ${last === 1 ? 'day' : `${last} days`} at once?`, { enter: true });
   await logIn(parseAccountName(name), { browser: true, timeout: 300, ...(isRead && { last }) });
 }
 

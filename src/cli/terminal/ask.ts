@@ -35,5 +35,8 @@ async function readLine(question: string, output: NodeJS.WritableStream): Promis
   }
 }
 
-/** Whether the answer is yes; Enter means no. */
-export const askWhether = async (question: string): Promise<boolean> => /^y(es)?$/i.test(await askLine(`${question} [y/N] `));
+/** Whether the answer is yes; Enter means no, or what is said. */
+export async function askWhether(question: string, { enter = false } = {}): Promise<boolean> {
+  const answer = await askLine(`${question} ${enter ? '[Y/n]' : '[y/N]'} `);
+  return answer === '' ? enter : /^y(es)?$/i.test(answer);
+}
