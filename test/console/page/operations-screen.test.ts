@@ -27,7 +27,10 @@ test.skipIf(!hasChromium)('an operator sees who is behind and resumes them, a re
   ]);
   await harness.commands.pauseAccount({ name: 'ada' });
   await harness.commands.snapshot({}, { signal: new AbortController().signal });
-  const served = await openConsoleHere(data, { commands: harness.commands });
+  const none = { failed: 0, active: 0, waiting: 0, delayed: 0 };
+  const counts = { collect: { ...none, delayed: 2 }, events: { ...none, delayed: 1 }, schedules: { ...none, delayed: 3 } };
+  const commands = { ...harness.commands, queueReport: async () => ({ counts, jobs: [] }) };
+  const served = await openConsoleHere(data, { commands });
   const browser = await openChromium();
   const open = async (role: 'operator' | 'reader') => {
     const page = await (await browser.newContext()).newPage();
@@ -38,6 +41,8 @@ test.skipIf(!hasChromium)('an operator sees who is behind and resumes them, a re
   const complaints: string[] = [];
   const reader = await open('reader');
   await reader.getByText('1 person needs a hand.').waitFor();
+  // What the schedules will do next was not put off.
+  expect(await reader.getByText('Put off: tried again later').locator('..').innerText()).toMatch(/later\s+3$/);
   expect(await reader.getByRole('button', { name: /Resume|Read what is missing|End/ }).count()).toBe(0);
   const operator = await open('operator');
   await operator.getByRole('button', { name: 'Resume ada' }).waitFor();

@@ -97,7 +97,7 @@ function Behind({ behind, again }: { behind: Answer['behind']; again(): void }) 
 const COUNTS = [
   ['waiting', 'Waiting'],
   ['active', 'Active'],
-  ['delayed', 'Put off: the service asked to wait'],
+  ['delayed', 'Put off: tried again later'],
   ['failed', 'Failed'],
 ] as const;
 
@@ -110,7 +110,10 @@ function Queue({ answer: { queue, queue_problem: problem }, again }: { answer: A
       </section>
     );
   }
-  const sum = (name: (typeof COUNTS)[number][0]) => Object.values(queue.counts).reduce((total, counts) => total + counts[name], 0);
+  // The next occurrence of each schedule always lies among the delayed.
+  const { schedules, ...others } = queue.counts;
+  const all = [...Object.values(others), { ...schedules, delayed: 0 }];
+  const sum = (name: (typeof COUNTS)[number][0]) => all.reduce((total, counts) => total + counts[name], 0);
   const told = queue.jobs.filter(({ state }) => state === 'failed' || state === 'waiting');
   return (
     <section class="card">
