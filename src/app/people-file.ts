@@ -139,7 +139,7 @@ function readText(path: string): string {
 /** Who reads the tokens of a study reads its people. */
 function ensureClosed(path: string): void {
   if (process.platform === 'win32') return;
-  const access = accessOf(path, `${path} has tokens and is`);
+  const access = accessOf(path, `${path} is to hold tokens, and is`);
   if (access) throw new UsageError(`${access.message}: ${access.fix}`);
 }
 

@@ -66,7 +66,7 @@ function tellCollections({ user_id: name, state, collections }: Account): string
 const listNames = (collections: readonly CollectionStatus[]) => collections.map(({ name }) => name).join(', ');
 
 const WORDS: Readonly<Record<string, string>> = {
-  not_asked: 'the last days were not asked for',
+  not_asked: 'the last days were not read',
   holes: 'days between were never read, or failed',
   failed: 'the last reading failed',
   suspicious: 'the service showed less than is stored, and nothing was removed',

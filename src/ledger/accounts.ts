@@ -1,7 +1,7 @@
 import { UsageError } from '../base/errors.ts';
 import { Mutex } from '../base/mutex.ts';
+import { noAccount } from '../base/no-account.ts';
 import type { Tokens } from '../base/secrets/secrets.ts';
-import { ACCESS_COMMANDS } from '../base/sign-in-again.ts';
 import { createKeptRows, hasRows, number, oneOf, orNull, type Readable, type Row, readRows, readValues, text } from '../warehouse/rows.ts';
 import type { LedgerEntry } from '../warehouse/sql.ts';
 import { quoteName, quoteText, textList } from '../warehouse/sql.ts';
@@ -83,9 +83,9 @@ export async function getAccount(warehouse: Warehouse, userId: string): Promise<
   const accounts = await listAccounts(warehouse);
   const account = accounts.find(({ userId: name }) => name === userId);
   if (account) return account;
-  const names = accounts.map(({ userId: name }) => name).join(', ');
-  throw new UsageError(
-    `no account ${JSON.stringify(userId)}: ${names ? `there ${accounts.length === 1 ? 'is' : 'are'} ${names}` : `there is none yet: ${ACCESS_COMMANDS}`}`,
+  throw noAccount(
+    userId,
+    accounts.map(({ userId: name }) => name),
   );
 }
 

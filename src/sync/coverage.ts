@@ -1,6 +1,6 @@
 import { addDays, dayNumberOf, dayOfMicros } from '../../schema/instant.ts';
 import { UsageError } from '../base/errors.ts';
-import { ACCESS_COMMANDS } from '../base/sign-in-again.ts';
+import { noAccount } from '../base/no-account.ts';
 import { listAllNames, listNames } from '../ledger/accounts.ts';
 import { type CoverageRun, type CoverageState, findFirstPlanned, readCoverageRuns } from '../ledger/coverage.ts';
 import type { RunRequest, Span } from '../ledger/runs.ts';
@@ -108,9 +108,7 @@ const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
 async function ensureKnown({ warehouse, collections }: Parts, { users = [], collections: chosen = [] }: CoverageSelection): Promise<void> {
   const known = await listAllNames(warehouse);
   for (const user of users) {
-    if (known.includes(user)) continue;
-    const names = known.length ? `there are ${known.join(', ')}` : `there is none yet: ${ACCESS_COMMANDS}`;
-    throw new UsageError(`no account ${JSON.stringify(user)}: ${names}`);
+    if (!known.includes(user)) throw noAccount(user, known);
   }
   const names = collections.map(({ name }) => name);
   for (const name of chosen) {

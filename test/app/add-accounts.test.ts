@@ -81,7 +81,7 @@ test('a file with a wrong line, or that others can read, adds nobody, and no tok
   });
   chmodSync(file, 0o640);
   expect(await add()).toEqual({
-    ...{ code: 2, stdout: '', stderr: `ringneck: ${file} has tokens and is open to others (0640): chmod go= ${file}\n` },
+    ...{ code: 2, stdout: '', stderr: `ringneck: ${file} is to hold tokens, and is open to others (0640): chmod go= ${file}\n` },
   });
   // Without its first line a file has a token there.
   const headless = write('ada,rn_CSpG3Rh5g7secret');

@@ -254,7 +254,7 @@ test('as text each result is a line, and below it how to fix it', async () => {
   const lines = stdout.split('\n');
   expect(lines.slice(0, 2)).toEqual([
     'fail  settings  RINGNECK_SERVICE_URL is not set: there is nobody to ask',
-    '                → set it to the base address of the service, as http://127.0.0.1:4000',
+    '                → ringneck init asks for it and writes .env; or set it to the base address of the service, as http://127.0.0.1:4000',
   ]);
   expect(lines).toContain(`warn  folder    ${data} does not exist yet`);
 });

@@ -317,7 +317,7 @@ F failed  ? suspicious  ~ pending  _ not asked
   );
   expect(repaired.code).toBe(0);
   const wrong = await runHere(['coverage', '--user', 'adda'], { env });
-  expect([wrong.code, wrong.stdout, wrong.stderr]).toEqual([2, '', 'ringneck: no account "adda": there are ada\n']);
+  expect([wrong.code, wrong.stdout, wrong.stderr]).toEqual([2, '', 'ringneck: no account "adda": there is ada\n']);
 });
 
 test('a day that was last read before it was over ends the command with 1 once it is, and is read by --repair', async () => {

@@ -46,7 +46,7 @@ test('a key of the environment is changed by giving the former one, and what was
   });
   expect(await runHere(['key', 'rotate', '--former'], { env: envOf(SECOND), input: '\n' })).toMatchObject({
     code: 2,
-    stderr: 'ringneck: no former key: standard input is empty\n',
+    stderr: 'ringneck: no former key: standard input is empty: give it by printf %s "$FORMER_KEY" | ringneck key rotate --former\n',
   });
   const path = join(data, 'accounts.secret');
   const stored = JSON.parse(readFileSync(path, 'utf8'));

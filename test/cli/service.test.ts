@@ -171,7 +171,7 @@ test('for people the tokens are a table, and a second service in the folder is t
     /^name .*\nada +[0-9a-f-]{36} +rn_\S+\nben +\S+ +rn_\S+\n\nclient [0-9a-f-]{36}, secret \S+\nsign-in http:\/\/\S+\/oauth\/authorize, tokens http:\/\/\S+\/oauth\/token, back to http:\/\/127\.0\.0\.1:8976\/callback or http:\/\/127\.0\.0\.1:8080\/connect\/callback\ncontrol http:\/\/127\.0\.0\.1:\d+\/control, secret rc_\S+\nserving at http:\/\/127\.0\.0\.1:\d+, described at http:\S+\/docs\n\nTo follow it from another terminal \(`ringneck up` listens there\):\n {2}export RINGNECK_SERVICE_URL=http:\S+\n {2}export RINGNECK_CLIENT_ID=\S+\n {2}export RINGNECK_CLIENT_SECRET=\S+\n {2}export RINGNECK_REDIRECT_URL=http:\/\/127\.0\.0\.1:8976\/callback\n {2}export RINGNECK_CALLBACK_URL=http:\/\/127\.0\.0\.1:8080\/webhook\n {2}export RINGNECK_VERIFICATION_TOKEN=\S+\nand to sign in as ada, or another of them: ringneck account login ada\n$/,
   );
   const refused =
-    'The service refuses this callback, which is on this machine, until it is started again with --allow-callback 127.0.0.0/8.\n';
+    'Webhooks alone need more: the service refuses a callback on this machine until it is started again with --allow-callback 127.0.0.0/8.\n';
   await service.said(refused);
   expect(await ringneck(['service', ...OPTIONS], { env })).toMatchObject({
     code: 75,

@@ -123,7 +123,10 @@ test.each<[string[], string]>([
 test.each<[string[], string]>([
   [['bakfill'], "unknown command 'bakfill' (Did you mean backfill?)"],
   [['backfill'], 'which days? give --from DAY, with --to DAY or up to today, or --last N'],
-  [['account', 'add', 'ada'], 'no token: standard input is empty'],
+  [
+    ['account', 'add', 'ada'],
+    'no token: standard input is empty: give one by printf %s "$TOKEN" | ringneck account add ada, or sign in: ringneck account login ada',
+  ],
   [
     ['account', 'pause', 'zoe'],
     'no account "zoe": there is none yet: ringneck account login NAME, or with a token ringneck account add NAME',

@@ -443,4 +443,5 @@ test('a job that runs twice has one row', async () => {
 test('no identifier of a document and no value has come into the log', () => {
   expect(logged).not.toMatch(/spo2-1|slow-\d/);
   expect(logged).toContain('the service refuses the account: parked');
+  expect(logged).toContain('give it a new token: ringneck account add ');
 });

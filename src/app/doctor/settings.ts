@@ -13,7 +13,7 @@ export function checkSettings(settings: Settings): CheckResult[] {
     ...readable.map(({ message, fix }) => warn('settings', message, fix)),
   ];
   if (!serviceUrl) {
-    const fix = 'set it to the base address of the service, as http://127.0.0.1:4000';
+    const fix = 'ringneck init asks for it and writes .env; or set it to the base address of the service, as http://127.0.0.1:4000';
     results.push(fail('settings', 'RINGNECK_SERVICE_URL is not set: there is nobody to ask', fix));
   }
   if (webhooks) {

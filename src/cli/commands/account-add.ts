@@ -55,7 +55,7 @@ export function addAdd(account: Command): void {
       throw new UsageError('a token is never an argument, where others can see it: pipe it in, or use --token-file');
     refuseWrong(options);
     const { keepToken, tokenFile, serviceUser, from } = options;
-    const token = keepToken ? undefined : await readToken(tokenFile);
+    const token = keepToken ? undefined : await readToken(name, tokenFile);
     const added = await call(session, 'addAccount', {
       name,
       ...(token === undefined ? {} : { token }),
@@ -146,10 +146,13 @@ async function backfillAdded(
 }
 
 /** Never from the arguments: those stand in the list of processes and in the shell's history. */
-async function readToken(file: string | undefined): Promise<string> {
+async function readToken(name: string, file: string | undefined): Promise<string> {
   const content = file === undefined ? await readTokenInput() : readTokenFile(file);
   const token = content.trim();
-  if (!token) throw new UsageError(`no token: ${file ?? 'standard input'} is empty`);
+  if (!token) {
+    const how = `: give one by printf %s "$TOKEN" | ringneck account add ${name}, or sign in: ringneck account login ${name}`;
+    throw new UsageError(`no token: ${file ?? 'standard input'} is empty${how}`);
+  }
   if (!isToken(token)) throw new UsageError(`${file ?? 'standard input'} holds no token: ${TOKEN_FORM}`);
   return token;
 }

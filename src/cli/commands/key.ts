@@ -67,6 +67,7 @@ async function ensureSameKey({ settings }: Session): Promise<void> {
 
 async function readFormer(): Promise<string> {
   const former = process.stdin.isTTY ? await askHidden('Former key (not shown): ') : await text(process.stdin);
-  if (!former.trim()) throw new UsageError('no former key: standard input is empty');
+  if (!former.trim())
+    throw new UsageError('no former key: standard input is empty: give it by printf %s "$FORMER_KEY" | ringneck key rotate --former');
   return former;
 }

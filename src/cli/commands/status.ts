@@ -4,7 +4,7 @@ import { formatSpan } from '../../app/doctor/clock.ts';
 import { isWell, READ_MISSING } from '../../app/fixes.ts';
 import { type SignInStatus, tellSignIn } from '../../app/sign-in-status.ts';
 import type { StatusReport } from '../../app/status-commands.ts';
-import { UsageError } from '../../base/errors.ts';
+import { noAccount } from '../../base/no-account.ts';
 import { accessCommand, loginCommand } from '../../base/sign-in-again.ts';
 import { isOneTime } from '../../client/service-clock.ts';
 import { mapCommand } from '../../sync/events/map-command.ts';
@@ -50,7 +50,7 @@ type Accounts = StatusReport['accounts'];
 function choose(accounts: Accounts, { user, problems }: Options): Accounts {
   const names = accounts.map(({ user_id: name }) => name);
   const unknown = user?.find(name => !names.includes(name));
-  if (unknown !== undefined) throw new UsageError(`no account ${JSON.stringify(unknown)}: there are ${names.join(', ') || 'none'}`);
+  if (unknown !== undefined) throw noAccount(unknown, names);
   const chosen = accounts.filter(({ user_id: name }) => user?.includes(name) ?? true);
   if (!problems) return chosen;
   return chosen

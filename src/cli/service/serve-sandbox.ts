@@ -53,7 +53,9 @@ function printSettings(
   }
   if (sign_in && someone) printLine(`and to sign in as ${someone.name}, or another of them: ringneck account login ${someone.name}`);
   if (refusesCallback(allowed))
-    note('The service refuses this callback, which is on this machine, until it is started again with --allow-callback 127.0.0.0/8.');
+    note(
+      'Webhooks alone need more: the service refuses a callback on this machine until it is started again with --allow-callback 127.0.0.0/8.',
+    );
 }
 
 function refusesCallback(allowed: readonly AddressRange[]): boolean {

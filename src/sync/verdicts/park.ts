@@ -50,11 +50,12 @@ export async function park(
       });
       if (!parked) return 'replaced_token';
       if (parked.state !== 'parked') return 'account';
-      pipeline.log.warn({ account: account.userId, kind: error.kind }, 'the service refuses the account: parked');
+      const fix = cureOf(account.userId, reason);
+      pipeline.log.warn({ account: account.userId, kind: error.kind, fix }, 'the service refuses the account: parked');
       pipeline.onFailure({
         reason: 'account_parked',
         user: account.userId,
-        message: [reason, cureOf(account.userId, reason)].filter(Boolean).join(': '),
+        message: [reason, fix].filter(Boolean).join(': '),
       });
       return 'account';
     }
