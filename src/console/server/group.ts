@@ -1,7 +1,7 @@
 import type { groupRoutes } from '../api/group.ts';
 import type { AnswerOf, ParsedInputOf } from '../api/routes.ts';
 import { addDays, dayNumber } from '../page/parts/format.ts';
-import { DAY_METRICS, isMetric, type Metric } from '../page/parts/metrics.ts';
+import { isMetric } from '../page/parts/metrics.ts';
 import { askFor } from './columns.ts';
 import { findMatching } from './coverage.ts';
 import type { Asking, Handlers } from './handlers.ts';
@@ -16,7 +16,8 @@ async function findGroup({ metric, ...filters }: ParsedInputOf<'GET group'>, ask
   const { from, to, total, page, pages, people } = await findMatching(filters, asking);
   const ids = people.map(({ id }) => id);
   const day = Array.from({ length: dayNumber(to) - dayNumber(from) + 1 }, (_, at) => addDays(from, at));
-  const found = ids.length ? await askFor(asking.questions, 'group', { metric, from, to, users: JSON.stringify(ids) }) : undefined;
+  const parameters = { metric, from, to, users: JSON.stringify(ids) };
+  const found = ids.length ? await askFor(asking.questions, 'group', parameters) : undefined;
   const valueAt = new Map(found?.rows().map(row => [`${found.text('day', row)} ${found.text('id', row)}`, found.number('value', row)]));
   return {
     metric,
@@ -27,17 +28,6 @@ async function findGroup({ metric, ...filters }: ParsedInputOf<'GET group'>, ask
     page,
     pages,
     people: ids.map(id => ({ id, values: day.map(one => valueAt.get(`${one} ${id}`) ?? null) })),
-    sql: sqlOf(metric, ids, { from, to }),
+    sql: asking.questions.sqlOf('group', parameters),
   };
-}
-
-/** The same, as somebody would write it for one metric. */
-function sqlOf(metric: Metric, ids: readonly string[], { from, to }: { from: string; to: string }): string {
-  const users = ids.map(id => `'${id.replaceAll("'", "''")}'`).join(', ');
-  return [
-    `SELECT user_id, day, ${metric} FROM daily`,
-    `WHERE user_id IN (${users || 'NULL'}) AND day BETWEEN '${from}' AND '${to}' AND ${metric} IS NOT NULL`,
-    ...(DAY_METRICS.includes(metric) ? ['  AND NOT coalesce(activity_unfinished, false)'] : []),
-    'ORDER BY user_id, day',
-  ].join('\n');
 }
