@@ -3,7 +3,9 @@ import { eventQueue } from '../sync/events/accept-event.ts';
 import type { Progress } from '../sync/runs/run.ts';
 import type { RunName } from '../sync/runs/run-name.ts';
 import { collectQueue, scheduleQueue } from '../sync/runs/runs.ts';
+import { readSilence, type Silence } from '../sync/silence.ts';
 import type { App } from './app.ts';
+import type { SnapshotFailure } from './snapshot/snapshots.ts';
 
 /** A run under way. */
 export interface ActiveRun extends RunName {
@@ -36,7 +38,20 @@ export interface QueueReport {
 }
 
 /** What the owner of a data folder has in hand, and what may be done about it. */
-export const operationCommands = { activeRuns, stopRun, queueReport, retryJob, listRecentEvents };
+export const operationCommands = { activeRuns, stopRun, queueReport, retryJob, listRecentEvents, readHindrances };
+
+/** What keeps the snapshot from being up to date; null: nothing does. */
+export interface Hindrances {
+  service_unreachable: Silence | null;
+  snapshot_failure: SnapshotFailure | null;
+}
+
+async function readHindrances({ warehouse, openedClient, settings, now, snapshots }: App): Promise<Hindrances> {
+  return {
+    service_unreachable: await readSilence({ warehouse, client: await openedClient, service: settings.serviceUrl, now }),
+    snapshot_failure: snapshots.failure ?? null,
+  };
+}
 
 async function activeRuns({ opened }: App): Promise<ActiveRun[]> {
   const pipeline = await opened;

@@ -58,7 +58,7 @@ test('a session outlives the process that opened it', async () => {
   const second = await openConsoleHere(data);
   const name = `ringneck-127-0-0-1-${new URL(second.url).port}`;
   const again = await second.send('GET', '/api/session', { headers: { cookie: cookie.replace(`ringneck-127-0-0-1-${port}`, name) } });
-  expect(again.body).toMatchObject({ role: 'reader', person: null, can_act: false, taken_at: null });
+  expect(again.body).toMatchObject({ role: 'reader', person: null, can_act: false, taken_at: null, freshness: 'alone' });
 });
 
 test('without the file nobody is in, and others come in anew', async () => {

@@ -3,7 +3,9 @@ import { request } from 'node:http';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { RecentEvents } from '../../src/app/recent-events.ts';
+import { freePort } from '../queue/redis-server.ts';
 import { openConsoleHere } from '../support/console-harness.ts';
+import { openHarness } from '../support/harness.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { openWarehouse } from '../support/warehouse.ts';
 import { placeCoverage } from './coverage-warehouse.ts';
@@ -50,6 +52,18 @@ test('who follows is told of each snapshot, and what was missed when they come a
   // Of another process nobody knows what was missed: all is asked for anew.
   const stranger = await follow(served.url, { cookie, 'last-event-id': 'another-7' });
   await expect.poll(() => stranger.said).toContain('event: snapshot');
+});
+
+test('a service that cannot be reached is said, and who follows is told to ask', async () => {
+  const data = join(folder, 'unreachable');
+  const harness = await openHarness(data, `http://127.0.0.1:${await freePort()}`);
+  const served = await openConsoleHere(data, { commands: harness.commands });
+  const reader = await served.enter({ role: 'reader' });
+  expect((await reader.ask('GET session')).body.freshness).toBe('followed');
+  const stream = await follow(served.url, { cookie: reader.cookie });
+  await harness.add([{ name: 'ada', token: 'token-of-ada' }]);
+  expect((await reader.ask('GET session')).body.freshness).toBe('unreachable');
+  await expect.poll(() => stream.said, { timeout: 15_000 }).toContain('event: account');
 });
 
 test('nobody follows without a session', async () => {

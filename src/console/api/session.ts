@@ -1,6 +1,9 @@
 import { z } from 'zod';
 import { instant, roles, route } from './route.ts';
 
+/** How the snapshot is kept up: by the owner; by nobody, for none runs; not, for the service is silent, or none can be made. */
+export const freshness = ['followed', 'alone', 'unreachable', 'unpublished'] as const;
+
 const session = z.strictObject({
   role: z.enum(roles),
   /** The account that a person sees; null: everybody's. */
@@ -13,6 +16,7 @@ const session = z.strictObject({
   can_act: z.boolean(),
   /** When the snapshot that is shown was taken; null: there is none. */
   taken_at: instant.nullable(),
+  freshness: z.enum(freshness),
 });
 
 /** Who looks, and how somebody becomes one who may. */

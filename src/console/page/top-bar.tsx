@@ -1,7 +1,7 @@
 import type { AnswerOf } from '../api/routes.ts';
 import { Keys } from './keys.tsx';
 import { usePlace } from './location.ts';
-import { Connection } from './parts/connection.tsx';
+import { Fresh } from './parts/connection.tsx';
 import { Link } from './parts/link.tsx';
 
 /** The last address of a person in this tab. */
@@ -33,10 +33,7 @@ export function TopBar({ session }: { session: AnswerOf<'GET session'> }) {
           </Link>
         )}
       </nav>
-      <Connection />
-      <span class="fresh">
-        {session.taken_at === null ? 'No snapshot yet' : `Data of ${new Date(session.taken_at * 1000).toISOString().slice(11, 19)} UTC`}
-      </span>
+      <Fresh session={session} />
       <Keys lastPerson={lastPerson} hasOperations={session.role !== 'person'} />
       <span class="role">{session.role}</span>
     </header>

@@ -7,7 +7,7 @@ import { messageOf, RingneckError, TryLaterError, UsageError } from '../../base/
 import { version } from '../../base/version.ts';
 import type { sessionListRoutes } from '../api/operations.ts';
 import { type ErrorAnswer, type Route, roles, type Streamed, streamed } from '../api/route.ts';
-import { type RouteName, routes } from '../api/routes.ts';
+import { type AnswerOf, type RouteName, routes } from '../api/routes.ts';
 import type { sessionRoutes } from '../api/session.ts';
 import { Actions } from './actions.ts';
 import { Assets } from './assets.ts';
@@ -190,6 +190,7 @@ class Server {
         version,
         can_act: session.role === 'operator' && this.#parts.commands !== undefined,
         taken_at: await findTakenAt(questions),
+        freshness: await this.#findFreshness(),
       }),
       'DELETE session': async (_input, { session }) => {
         this.#sessions.end(session.id);
@@ -210,6 +211,16 @@ class Server {
         return {};
       },
     };
+  }
+
+  /** The worst of what it depends on. */
+  async #findFreshness(): Promise<AnswerOf<'GET session'>['freshness']> {
+    const { commands } = this.#parts;
+    if (!commands) return 'alone';
+    // While the folder is closed for a moment its owner answers nothing.
+    const found = await commands.readHindrances().catch(() => undefined);
+    if (found?.service_unreachable) return 'unreachable';
+    return found?.snapshot_failure ? 'unpublished' : 'followed';
   }
 
   async #answer(declared: Route, handler: Answering, request: FastifyRequest, reply: FastifyReply): Promise<unknown> {

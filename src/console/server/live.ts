@@ -109,7 +109,8 @@ export class Live {
     const { count, events } = await commands.listRecentEvents(this.#events === undefined ? {} : { after: this.#events });
     this.#events = count;
     if (events.length) this.#tell('event', JSON.stringify({ count: events.length }));
-    if (this.#ticks % ACCOUNT_TICKS === 0) this.#tellIfOther('account', JSON.stringify(await commands.listAccounts()));
+    if (this.#ticks % ACCOUNT_TICKS !== 0) return;
+    this.#tellIfOther('account', JSON.stringify([await commands.listAccounts(), await commands.readHindrances()]));
   }
 
   #tellIfOther(kind: LiveKind, now: string): void {

@@ -1,16 +1,32 @@
 import { useEffect, useState } from 'preact/hooks';
+import type { AnswerOf } from '../../api/routes.ts';
 import { startLive, watchConnection } from '../live.ts';
+import { momentText } from './format.ts';
 
-/** Follows what happens, and says so when it cannot. */
-export function Connection() {
+type Session = AnswerOf<'GET session'>;
+
+const WORDS: Readonly<Record<Session['freshness'], string>> = {
+  followed: '',
+  alone: 'ringneck up does not run.',
+  unreachable: 'The service cannot be reached.',
+  unpublished: 'No newer snapshot can be made.',
+};
+
+/** Follows what happens; says of when the data are, and what keeps them from being up to date. */
+export function Fresh({ session: { taken_at: takenAt, freshness } }: { session: Session }) {
   const [isLost, setLost] = useState(false);
   useEffect(() => {
     startLive();
     return watchConnection(setLost);
   }, []);
+  const problem = isLost ? 'Connection lost, trying again.' : WORDS[freshness];
+  const data = takenAt === null ? 'No snapshot yet' : `data of ${momentText(takenAt, Date.now() / 1000)}`;
+  const told = takenAt !== null && !problem ? `Up to date, ${data}` : data.replace('data', 'Data');
   return (
-    <span role="status" class="connection">
-      {isLost && 'Connection lost, trying again.'}
+    <span class={problem ? 'fresh stale' : 'fresh'}>
+      {told}
+      {problem && '. '}
+      <span role="status">{problem}</span>
     </span>
   );
 }

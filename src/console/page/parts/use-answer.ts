@@ -8,6 +8,8 @@ export interface Answered<Answer> {
   answer: Answer | undefined;
   error: Refused | undefined;
   isLoading: boolean;
+  /** What was asked for this answer. */
+  asked: string;
   again(): void;
 }
 
@@ -16,18 +18,24 @@ const ALSO: Partial<Record<RouteName, readonly LiveKind[]>> = {
   'GET runs': ['run'],
   'GET events': ['event'],
   'GET operations': ['account'],
+  'GET session': ['account'],
 };
 
 /** Asks, and asks again whenever the question changes, or what answers it. */
 export function useAnswer<Name extends RouteName>(name: Name, input: InputOf<Name>): Answered<AnswerOf<Name>> {
-  const [state, setState] = useState<Omit<Answered<AnswerOf<Name>>, 'again'>>({ answer: undefined, error: undefined, isLoading: true });
+  const [state, setState] = useState<Omit<Answered<AnswerOf<Name>>, 'again'>>({
+    answer: undefined,
+    error: undefined,
+    isLoading: true,
+    asked: '',
+  });
   const [count, setCount] = useState(0);
   const key = JSON.stringify(input);
   useEffect(() => {
     const asking = new AbortController();
     setState(before => ({ ...before, isLoading: true }));
     ask(name, input, asking.signal).then(
-      answer => setState({ answer, error: undefined, isLoading: false }),
+      answer => setState({ answer, error: undefined, isLoading: false, asked: key }),
       error => {
         if (!asking.signal.aborted) setState(before => ({ ...before, error: error as Refused, isLoading: false }));
       },

@@ -1,9 +1,10 @@
-import { useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 import type { AnswerOf } from '../../api/routes.ts';
 import { ask, type Refused } from '../api.ts';
 import { setQuery, usePlace } from '../location.ts';
 import { Act } from '../parts/act.tsx';
 import { localText } from '../parts/format.ts';
+import { useHeld, Waiting } from '../parts/held.tsx';
 import { Shown } from '../parts/state.tsx';
 import { useAnswer } from '../parts/use-answer.ts';
 import './coverage.css';
@@ -83,7 +84,7 @@ export function Events() {
   const before = Number(query.get('before')) || undefined;
   const events = useAnswer('GET events', { ...filters, before });
   return (
-    <section class="card">
+    <section class="card events">
       <h2>Events</h2>
       <form class="coverage-choices" onSubmit={event => event.preventDefault()}>
         <label>
@@ -106,59 +107,83 @@ export function Events() {
           </select>
         </label>
       </form>
-      <Shown of={events}>{({ events: list }) => <EventTable events={list} before={before} />}</Shown>
+      <Shown of={events}>{({ events: list }) => <EventTable latest={list} asked={events.asked} before={before} />}</Shown>
     </section>
   );
 }
 
-function EventTable({ events, before }: { events: AnswerOf<'GET events'>['events']; before: number | undefined }) {
+type Event = AnswerOf<'GET events'>['events'][number];
+const keyOf = ({ received, id, change, kind }: Event) => `${received} ${id} ${change} ${kind}`;
+/** As many as are answered at once. */
+const MOST = 100;
+
+function EventTable({ latest, asked, before }: { latest: readonly Event[]; asked: string; before: number | undefined }) {
+  const room = useRef<HTMLElement>(null);
+  const end = latest.at(-1);
+  // What newer ones have pushed out of the answer is still there.
+  const mayStay = ({ received }: Event) => latest.length === MOST && end !== undefined && received <= end.received;
+  const held = useHeld(asked, latest, { keyOf, mayStay });
+  const { rows: events } = held;
   const last = events.at(-1);
   if (!last) return <p>{before ? 'No earlier ones.' : 'No event has come yet.'}</p>;
+  const goToTop = () => {
+    room.current?.scrollTo(0, 0);
+    return room.current;
+  };
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard
-    <section class="rows" aria-label="Events" tabIndex={0}>
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Received, UTC</th>
-            <th scope="col">Person</th>
-            <th scope="col">What</th>
-            <th scope="col">Became</th>
-            <th scope="col" class="count">
-              Took
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {events.map(({ received, id, change, kind, outcome, reason, lag }) => (
-            <tr key={received}>
-              <td title={localText(received, 0)}>{time(received)}</td>
-              <td>{id ?? 'nobody known'}</td>
-              <td>
-                {change} {kind}
-              </td>
-              <td>
-                {outcome.replace('_', ' ')}
-                {reason && <div class="second">{reason}</div>}
-              </td>
-              <td class="count">{lag === null ? '—' : `${lag.toFixed(2)} s`}</td>
+    <>
+      <Waiting held={held} of="events" target={goToTop} />
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard */}
+      <section ref={room} class="rows" aria-label="Events" tabIndex={0}>
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">Received, UTC</th>
+              <th scope="col">Person</th>
+              <th scope="col">What</th>
+              <th scope="col">Became</th>
+              <th scope="col" class="count">
+                Took
+              </th>
             </tr>
-          ))}
-        </tbody>
-      </table>
-      <p>
-        {before !== undefined && (
-          <button type="button" onClick={() => setQuery({ before: null })}>
-            Newest
-          </button>
-        )}{' '}
-        {events.length === 100 && (
-          <button type="button" onClick={() => setQuery({ before: String(last.received) })}>
-            Earlier
-          </button>
-        )}
-      </p>
-    </section>
+          </thead>
+          <tbody>
+            {events.map(event => (
+              <EventRow key={keyOf(event)} event={event} />
+            ))}
+          </tbody>
+        </table>
+        <p>
+          {before !== undefined && (
+            <button type="button" onClick={() => setQuery({ before: null })}>
+              Newest
+            </button>
+          )}{' '}
+          {latest.length === MOST && (
+            <button type="button" onClick={() => setQuery({ before: String(last.received) })}>
+              Earlier
+            </button>
+          )}
+        </p>
+      </section>
+    </>
+  );
+}
+
+function EventRow({ event: { received, id, change, kind, outcome, reason, lag } }: { event: Event }) {
+  return (
+    <tr>
+      <td title={localText(received, 0)}>{time(received)}</td>
+      <td>{id ?? 'nobody known'}</td>
+      <td>
+        {change} {kind}
+      </td>
+      <td>
+        {outcome.replace('_', ' ')}
+        {reason && <div class="second">{reason}</div>}
+      </td>
+      <td class="count">{lag === null ? '—' : `${lag.toFixed(2)} s`}</td>
+    </tr>
   );
 }
 

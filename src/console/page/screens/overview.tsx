@@ -1,9 +1,11 @@
+import { useRef } from 'preact/hooks';
 import type { AnswerOf } from '../../api/routes.ts';
 import { clockRange, NightBars, Sparkline } from '../charts/small.tsx';
 import { setQuery, usePlace } from '../location.ts';
 import type { DataTable } from '../parts/data-table.ts';
 import { Figure } from '../parts/figure.tsx';
 import { clock, dayName, hoursAndMinutes, offsetName, shortDay } from '../parts/format.ts';
+import { useHeld, Waiting } from '../parts/held.tsx';
 import { Link } from '../parts/link.tsx';
 import { isMetric, metricText, metricWithUnit, numberText, wordsOf } from '../parts/metrics.ts';
 import { Sentence } from '../parts/sentence.tsx';
@@ -28,11 +30,19 @@ export function Overview() {
     sort: isSort(sort) ? sort : 'attention',
     page: Math.max(1, Math.floor(Number(query.get('page') ?? 1)) || 1),
   });
-  return <Shown of={people}>{answer => (answer.first_run ? <FirstRun {...answer.first_run} /> : <Everybody of={answer} />)}</Shown>;
+  return (
+    <Shown of={people}>
+      {answer => (answer.first_run ? <FirstRun {...answer.first_run} /> : <Everybody of={answer} asked={people.asked} />)}
+    </Shown>
+  );
 }
 
-function Everybody({ of: answer }: { of: People }) {
-  const { greeting, at, offset, sentence, everybody } = answer;
+function Everybody({ of: answer, asked }: { of: People; asked: string }) {
+  const { greeting, at, offset, sentence, everybody, total } = answer;
+  const known = useRef(total);
+  // Who is gone from a page is on another one, unless there are fewer people now.
+  const held = useHeld(asked, answer.people, { keyOf: ({ id }) => id, mayStay: () => total >= known.current });
+  known.current = total;
   const today = new Date((at + offset) * 1000).toISOString();
   return (
     <>
@@ -44,8 +54,9 @@ function Everybody({ of: answer }: { of: People }) {
       </div>
       <Sentence of={sentence} />
       {everybody > 1 && <Finder {...answer} />}
+      <Waiting held={held} of="people" target={() => document.querySelector<HTMLElement>('.people .name')} />
       <div class="overview-grid">
-        <Nights of={answer} />
+        <Nights of={{ ...answer, people: [...held.rows] }} />
         <NeedsALook of={answer} />
       </div>
     </>
