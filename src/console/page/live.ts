@@ -74,8 +74,10 @@ function open(): void {
   source.onerror = () => {
     wasLost = true;
     tellAll({ state: true });
-    // By itself it tries again, unless it was refused.
-    if (source.readyState === EventSource.CLOSED) setTimeout(open, AGAIN_MS);
+    // By itself it tries again, unless it was refused: then the session may be over, which the next question tells.
+    if (source.readyState !== EventSource.CLOSED) return;
+    tellAll({ kind: 'account' });
+    setTimeout(open, AGAIN_MS);
   };
   for (const kind of KINDS) source.addEventListener(kind, () => tellAll({ kind }));
 }

@@ -90,6 +90,7 @@ export class Live {
   async tick(): Promise<void> {
     if (this.#isLooking) return;
     this.#isLooking = true;
+    for (const { raw, isOpen } of this.#followers) if (!isOpen()) raw.end();
     try {
       this.#tellIfOther('snapshot', this.#stampOf() ?? '');
       await this.#lookAtOwner();
@@ -130,10 +131,7 @@ export class Live {
   }
 
   #ping(): void {
-    for (const follower of this.#followers) {
-      if (follower.isOpen()) this.#write(follower, 'event: ping\ndata: {}\n\n');
-      else follower.raw.end();
-    }
+    for (const follower of this.#followers) this.#write(follower, 'event: ping\ndata: {}\n\n');
   }
 
   #send(follower: Follower, { id, kind, data }: Message): void {

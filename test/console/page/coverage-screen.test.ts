@@ -40,7 +40,21 @@ test.skipIf(!hasChromium)('the matrix is walked by keys, a cell is opened by key
   await expect.poll(() => page.getByRole('list', { name: 'People' }).textContent()).toBe('cleo parked');
   expect(complaints).toEqual([]);
   expect(await violationsOf(page)).toEqual([]);
-  await page.emulateMedia({ colorScheme: 'dark' });
+  // Where a system forces its colours, a cross is still seen on its cell.
+  await page.emulateMedia({ colorScheme: 'dark', forcedColors: 'active' });
+  const coloursOfFailed = () =>
+    page
+      .getByRole('listitem')
+      .filter({ hasText: /^\s*failed$/ })
+      .locator('canvas')
+      // biome-ignore lint/suspicious/noExplicitAny: tests know no types of a browser
+      .evaluate((canvas: any) => {
+        const { width, height } = canvas;
+        const { data } = canvas.getContext('2d').getImageData(0, 0, width, height);
+        return new Set(Array.from({ length: width * height }, (_, at) => data.slice(4 * at, 4 * at + 3).join(' '))).size;
+      });
+  await expect.poll(coloursOfFailed).toBeGreaterThan(1);
+  await page.emulateMedia({ colorScheme: 'dark', forcedColors: 'none' });
   await page.setViewportSize({ width: 390, height: 800 });
   expect(await violationsOf(page)).toEqual([]);
 });

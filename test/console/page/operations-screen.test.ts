@@ -56,6 +56,12 @@ test.skipIf(!hasChromium)('an operator sees who is behind and resumes them, a re
   // The other page hears of it by itself.
   await reader.getByText('Nobody needs a hand.').waitFor({ timeout: 20_000 });
   await operator.getByText('Nobody needs a hand.').waitFor();
+  // Whose session is ended sees that soon, without pressing anything.
+  const other = await open('reader');
+  await other.getByText('Nobody needs a hand.').waitFor();
+  await operator.reload();
+  await operator.getByRole('button', { name: 'End the session of reader' }).last().click();
+  await other.getByRole('heading', { name: 'The session is over.' }).waitFor({ timeout: 20_000 });
   await served.close();
   await reader.getByText('Connection lost, trying again.').waitFor();
   expect(complaints).toEqual([]);

@@ -15,6 +15,8 @@ export function coloursOf(element: Element): Colours {
   const of = (name: string) => style.getPropertyValue(name).trim();
   // A value of light-dark() is resolved in `color` alone.
   const probe = document.createElement('span');
+  // Where a system forces its colours all would be the same, and a cross on its cell not be seen.
+  probe.style.setProperty('forced-color-adjust', 'none');
   element.append(probe);
   const resolve = (name: string) => {
     probe.style.setProperty('color', `var(${name})`);

@@ -7,6 +7,7 @@ import type { DataTable } from '../parts/data-table.ts';
 import { Figure } from '../parts/figure.tsx';
 import { addDays } from '../parts/format.ts';
 import { Link } from '../parts/link.tsx';
+import { useSession } from '../parts/session.tsx';
 import { Shown } from '../parts/state.tsx';
 import { useAnswer } from '../parts/use-answer.ts';
 import './coverage.css';
@@ -26,6 +27,7 @@ function filtersOf(query: URLSearchParams) {
 /** People by days: what is stored, what is missing, and why. */
 export function Coverage() {
   const { query } = usePlace();
+  const session = useSession();
   const filters = filtersOf(query);
   const hours = query.get('hours');
   const coverage = useAnswer('GET coverage', hours ? { ...filters, hours } : filters);
@@ -46,7 +48,7 @@ export function Coverage() {
             <div class="coverage-two">
               <div>
                 <Reasons answer={answer} query={query} />
-                <Group input={filters} />
+                {session?.role !== 'person' && <Group input={filters} />}
               </div>
               <Compliance answer={answer} />
             </div>

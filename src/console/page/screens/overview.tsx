@@ -237,11 +237,11 @@ function sparkLabel({ metric, values, is_unusual }: Person['sparks'][number]): s
   return `${wordsOf(metric).name}, 28 days: ${span}, ${known.length} values${is_unusual ? ', the last is unusual' : ''}`;
 }
 
-function NeedsALook({ of: { needs_a_look, more } }: { of: People }) {
+function NeedsALook({ of: { needs_a_look, more, everybody } }: { of: People }) {
   return (
     <section class="card needs" aria-labelledby="needs">
       <h2 id="needs">Needs a look</h2>
-      {needs_a_look.length === 0 && <p class="second">Nobody just now.</p>}
+      {needs_a_look.length === 0 && <p class="second">{everybody === 1 ? 'Nothing' : 'Nobody'} just now.</p>}
       <ul>
         {needs_a_look.map(({ id, text }) => (
           <li key={id}>
