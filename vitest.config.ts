@@ -24,7 +24,13 @@ export default defineConfig({
     projects: [
       {
         extends: true,
-        test: { name: 'unit', include: rooms.map(room => `test/${room}/**/*.test.ts`), exclude: startProcesses, isolate: false },
+        test: {
+          name: 'unit',
+          include: rooms.map(room => `test/${room}/**/*.test.ts`),
+          exclude: startProcesses,
+          setupFiles: ['test/support/quick-keys-unit.ts'],
+          isolate: false,
+        },
       },
       {
         extends: true,

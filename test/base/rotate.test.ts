@@ -5,11 +5,9 @@ import { ensureFolder } from '../../src/base/files.ts';
 import { type KeyHolder, rotateKey } from '../../src/base/secrets/rotate.ts';
 import { Secrets } from '../../src/base/secrets/secrets.ts';
 import { clientKeyHolder, openWebhookClient } from '../../src/service/webhooks/client.ts';
-import { deriveKeysQuickly } from '../support/quick-keys.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 const folder = tempFolder();
-deriveKeysQuickly();
 
 const ADDRESS = 'https://one.example';
 const [FIRST, SECOND, THIRD] = ['the first of three keys', 'the second of three keys', 'the third of three keys'];

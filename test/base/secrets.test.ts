@@ -17,9 +17,6 @@ import { UsageError } from '../../src/base/errors.ts';
 import { openMirrorTokens } from '../../src/base/secrets/mirror-tokens.ts';
 import { ensureSecretKey } from '../../src/base/secrets/secret-key.ts';
 import { Secrets } from '../../src/base/secrets/secrets.ts';
-import { deriveKeysQuickly } from '../support/quick-keys.ts';
-
-deriveKeysQuickly();
 
 const KEY = 'a key of more than sixteen letters';
 const SIGN_IN = {

@@ -18,14 +18,12 @@ export async function hashTables(read: Read, userId?: string): Promise<Record<st
      GROUP BY table_name ORDER BY table_name`,
   );
   const where = userId === undefined ? '' : `WHERE user_id = '${userId}'`;
-  const hashes: Record<string, string> = {};
-  for (const [table, names] of columns as [string, string][]) {
-    const [row] = await read(
-      `SELECT count(*)::VARCHAR || ' ' || coalesce(sum(hash(${names})::HUGEINT), 0)::VARCHAR FROM "${table}" ${where}`,
-    );
-    hashes[table] = String(row![0]);
-  }
-  return hashes;
+  // One statement: to ask table by table takes longer than to hash them.
+  const parts = (columns as [string, string][]).map(
+    ([table, names]) =>
+      `SELECT '${table}', count(*)::VARCHAR || ' ' || coalesce(sum(hash(${names})::HUGEINT), 0)::VARCHAR FROM "${table}" ${where}`,
+  );
+  return Object.fromEntries(await read(parts.join(' UNION ALL '))) as Record<string, string>;
 }
 
 /** What no constraint holds: each document once, each of its samples and objects once and none of another; each moment of heart rate once. */

@@ -3,10 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { UsageError } from '../../../src/base/errors.ts';
 import { openWebhookClient } from '../../../src/service/webhooks/client.ts';
-import { deriveKeysQuickly } from '../../support/quick-keys.ts';
 import { makeFolder } from './webhook-service.ts';
-
-deriveKeysQuickly();
 
 const KEY = 'a key of at least 16 characters';
 
