@@ -5,17 +5,22 @@ import { fileURLToPath } from 'node:url';
 import { brotliCompressSync } from 'node:zlib';
 import { build } from 'vite';
 
-await build({
+const dist = resolve(process.argv[2]);
+const common = {
   configFile: false,
   logLevel: 'warn',
   root: fileURLToPath(new URL('../src/console/page', import.meta.url)),
-  base: '/RINGNECK-PREFIX/',
   publicDir: false,
+  oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
+};
+
+await build({
+  ...common,
+  base: '/RINGNECK-PREFIX/',
   // The server fills the prefix into the page alone.
   experimental: { renderBuiltUrl: (_, { hostType }) => (hostType === 'html' ? undefined : { relative: true }) },
-  oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
   build: {
-    outDir: join(resolve(process.argv[2]), 'console'),
+    outDir: join(dist, 'console'),
     emptyOutDir: true,
     // A picture in the text of a style would be one more thing that the policy has to allow.
     assetsInlineLimit: 0,
@@ -23,5 +28,17 @@ await build({
   },
 });
 
-const assets = join(resolve(process.argv[2]), 'console/assets');
+// The same charts for paper, as a module that needs no browser and no package.
+await build({
+  ...common,
+  ssr: { noExternal: true },
+  build: {
+    ssr: 'paper/report.tsx',
+    outDir: join(dist, 'src/console'),
+    emptyOutDir: false,
+    rolldownOptions: { output: { entryFileNames: 'paper.js' } },
+  },
+});
+
+const assets = join(dist, 'console/assets');
 for (const name of readdirSync(assets)) writeFileSync(join(assets, `${name}.br`), brotliCompressSync(readFileSync(join(assets, name))));

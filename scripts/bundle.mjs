@@ -1,4 +1,4 @@
-// Runs after tsc, with the folder that it wrote to: what starts as one program of a few files takes half the time of the hundreds that it is made of.
+// Runs after tsc and build-page.mjs, with the folder that it wrote to: what starts as one program of a few files takes half the time of the hundreds that it is made of.
 import { chmodSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import { rolldown } from 'rolldown';

@@ -29,6 +29,7 @@ const packagesOnlyIn: Record<string, string[]> = {
   '@duckdb/': ['src/warehouse'],
   fastify: ['src/service', 'src/receiver', 'src/simulator', 'src/console'],
   preact: ['src/console'],
+  'preact-': ['src/console'],
   'd3-': ['src/console'],
   '@codemirror/': ['src/console'],
   '@lezer/': ['src/console'],

@@ -184,6 +184,12 @@ const declared = {
     portOrOff,
   ),
   consoleUrl: optional('RINGNECK_CONSOLE_URL', 'console: where it is reached by way of a proxy, with the path in front', serviceUrl),
+  chromium: optional(
+    'RINGNECK_CHROMIUM',
+    'report: Chromium, or a browser that takes its options, by which `--pdf` prints: a path',
+    path,
+    'the first of Chromium, Chrome and Edge that there is',
+  ),
   onFailure: optional(
     'RINGNECK_ON_FAILURE',
     'command to run, without a shell, when an account is parked, a run fails, events were missed, somebody withdraws or an invitation meets the wrong person; its environment has RINGNECK_REASON, RINGNECK_USER, RINGNECK_COLLECTION, RINGNECK_MESSAGE',

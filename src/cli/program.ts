@@ -15,6 +15,7 @@ import { addKey } from './commands/key.ts';
 import { addMcp } from './commands/mcp.ts';
 import { addNightly } from './commands/nightly.ts';
 import { addParticipants } from './commands/participants.ts';
+import { addReport } from './commands/report.ts';
 import { addRestore } from './commands/restore.ts';
 import { addService } from './commands/service.ts';
 import { addSnapshot } from './commands/snapshot.ts';
@@ -65,6 +66,7 @@ export function createProgram(): Command {
     addNightly,
     addUp,
     addConsole,
+    addReport,
     addSubscriptions,
     addStatus,
     addWhy,

@@ -41,8 +41,8 @@ export function compileProgram(): string {
   cpSync(join(ROOT, 'package.json'), join(unfinished, 'package.json'));
   for (const path of sourceFiles('schema')) if (/\.(sql|json)$/.test(path)) cpSync(join(ROOT, path), join(unfinished, path));
   copyQueueSnapshot(unfinished);
-  execFileSync(process.execPath, [join(ROOT, 'scripts/bundle.mjs'), unfinished]);
   execFileSync(process.execPath, [join(ROOT, 'scripts/build-page.mjs'), unfinished]);
+  execFileSync(process.execPath, [join(ROOT, 'scripts/bundle.mjs'), unfinished]);
   execFileSync(process.execPath, ['--input-type=module', '--eval', MAKE_WAREHOUSE], { cwd: unfinished });
   try {
     renameSync(unfinished, folder);

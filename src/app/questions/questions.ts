@@ -1,4 +1,5 @@
 import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -82,9 +83,14 @@ export class Questions {
     });
   }
 
-  close(): void {
-    this.#child?.kill('SIGKILL');
+  /** Resolves once nobody has the file open any more. */
+  async close(): Promise<void> {
+    const child = this.#child;
+    child?.kill('SIGKILL');
     this.#end(new RingneckError('the console is closing'));
+    if (!child || child.exitCode !== null || child.signalCode !== null) return;
+    child.ref();
+    await once(child, 'exit');
   }
 
   #askChild(name: string, parameters: Parameters): Promise<Columns> {
@@ -92,6 +98,8 @@ export class Questions {
     return new Promise((take, fail) => {
       this.#waiting.set(id, { take, fail });
       const child = this.#child ?? this.#start();
+      // Who waits for an answer is not to end before it.
+      child.channel?.ref();
       child.send({ id, name, parameters } satisfies Asked, error => error && this.#settle({ id, error: messageOf(error) }));
     });
   }
@@ -110,6 +118,7 @@ export class Questions {
   #settle(answered: Answered): void {
     const waiting = this.#waiting.get(answered.id);
     this.#waiting.delete(answered.id);
+    if (!this.#waiting.size) this.#child?.channel?.unref();
     if ('columns' in answered) waiting?.take(answered.columns);
     else waiting?.fail(new RingneckError(answered.error));
   }

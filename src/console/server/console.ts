@@ -96,7 +96,7 @@ class Server {
         this.#live.close();
         fastify.server.closeAllConnections();
         await fastify.close();
-        for (const questions of [this.#questions, ...this.#ofPersons.values()]) questions.close();
+        await Promise.all([this.#questions, ...this.#ofPersons.values()].map(questions => questions.close()));
       },
     };
   }

@@ -28,7 +28,7 @@ export const ENOUGH = 14;
 /** What falling asleep takes before it is worth a word: seconds. */
 const LONG_LATENCY = 1800;
 /** What time asleep must differ by before it is called more or less than usual: seconds. */
-const SAME = 900;
+export const SAME = 900;
 
 /** How a night was, against what is usual for the person. */
 export function tellNight({ asleep, latency, offsetChange, usual, whose }: NightToTell): Sentence {

@@ -113,7 +113,7 @@ async function findUsual(parameters: OfDay, { questions }: Asking): Promise<Nigh
 }
 
 async function findMissing(parameters: OfDay, naps: number, { questions }: Asking): Promise<string> {
-  const found = await askFor(questions, 'night-missing', parameters);
+  const found = await askFor(questions, 'night-missing', { user: parameters.user, from: parameters.day, to: parameters.day });
   return tellMissing({
     state: found.text('state'),
     reason: found.text('reason'),

@@ -20,41 +20,45 @@ interface TrendChartProps {
 const LEFT = 44;
 const RIGHT = 58;
 const TOP = 12;
-const BASE = 128;
 const HEIGHT = 150;
+/** Below the base stand the dates. */
+const DATES = 22;
 
 /** A metric by day or week: its line, what is usual as a band, diamonds where it is far from that, ticks where there is no value. */
 export function TrendChart({ metric, points, from, to, label, shown = '' }: TrendChartProps) {
   const place = (x: number, width: number) => Math.round(((x - LEFT) / (width - LEFT - RIGHT)) * (points.length - 1));
   return (
     <Plot label={label} count={points.length} say={at => tellPoint(metric, points[at], isWeekly(from, to))} placeAt={place}>
-      {({ width, cursor }) => <Drawn {...{ metric, points, from, to, shown, width }} at={cursor === null ? undefined : points[cursor]} />}
+      {({ width, cursor }) => (
+        <TrendDrawing {...{ metric, points, from, to, shown, width }} at={cursor === null ? undefined : points[cursor]} />
+      )}
     </Plot>
   );
 }
 
 const bandOf = ({ median, spread }: Point) => (median === null || spread === null ? [] : [median - spread, median + spread]);
 
-function Drawn({
-  metric,
-  points,
-  from,
-  to,
-  shown = '',
-  width,
-  at,
-}: Omit<TrendChartProps, 'label'> & { width: number; at: Point | undefined }) {
+interface DrawingProps extends Omit<TrendChartProps, 'label'> {
+  width: number;
+  height?: number;
+  /** Where the cursor is. */
+  at?: Point | undefined;
+}
+
+/** The same, of a fixed size, and without a cursor that moves. */
+export function TrendDrawing({ metric, points, from, to, shown = '', width, height = HEIGHT, at }: DrawingProps) {
+  const base = height - DATES;
   const x = scaleLinear([dayNumber(from), Math.max(dayNumber(to), dayNumber(from) + 1)], [LEFT, width - RIGHT]);
   const [low = 0, high = 1] = extent(points.flatMap(point => [...bandOf(point), ...(point.value === null ? [] : [point.value])]));
-  const y = scaleLinear([low, high > low ? high : low + 1], [BASE - 6, TOP]).nice(4);
+  const y = scaleLinear([low, high > low ? high : low + 1], [base - 6, TOP]).nice(4);
   const xOf = ({ day }: Point) => x(Math.max(dayNumber(day), dayNumber(from)));
-  const across = { x: xOf, y };
+  const across = { x: xOf, y, base };
   return (
-    <svg class="trend" viewBox={`0 0 ${width} ${HEIGHT}`} height={HEIGHT} aria-hidden="true">
+    <svg class="trend" viewBox={`0 0 ${width} ${height}`} height={height} aria-hidden="true">
       <Values metric={metric} y={y} until={width - RIGHT} />
-      <Dates from={from} to={to} x={x} />
+      <Dates from={from} to={to} x={x} base={base} />
       {shown >= from && shown <= to && (
-        <line class="shown" x1={x(dayNumber(shown))} x2={x(dayNumber(shown))} y1={TOP} y2={BASE} data-shown={shown} />
+        <line class="shown" x1={x(dayNumber(shown))} x2={x(dayNumber(shown))} y1={TOP} y2={base} data-shown={shown} />
       )}
       {stretchesOf(points, point => bandOf(point).length > 0).map(stretch => (
         <Band key={stretch[0]?.day} stretch={stretch} {...across} />
@@ -66,7 +70,7 @@ function Drawn({
         <Mark key={point.day} point={point} {...across} />
       ))}
       <Last metric={metric} points={points} {...across} room={width - RIGHT} />
-      {at && <line class="cursor" x1={xOf(at)} x2={xOf(at)} y1={TOP} y2={BASE} />}
+      {at && <line class="cursor" x1={xOf(at)} x2={xOf(at)} y1={TOP} y2={base} />}
     </svg>
   );
 }
@@ -74,6 +78,7 @@ function Drawn({
 interface Across {
   x(point: Point): number;
   y: ReturnType<typeof scaleLinear<number, number>>;
+  base: number;
 }
 
 function Band({ stretch, x, y }: Across & { stretch: readonly Point[] }) {
@@ -94,9 +99,9 @@ function Line({ stretch, x, y }: Across & { stretch: readonly Point[] }) {
 }
 
 /** A diamond on a day that is far from the usual, a tick on the base for one without a value. */
-function Mark({ point, x, y }: Across & { point: Point }) {
+function Mark({ point, x, y, base }: Across & { point: Point }) {
   const { day, value, z } = point;
-  if (value === null) return <line class="no-value" x1={x(point)} x2={x(point)} y1={BASE - 4} y2={BASE} data-none={day} />;
+  if (value === null) return <line class="no-value" x1={x(point)} x2={x(point)} y1={base - 4} y2={base} data-none={day} />;
   if (z === null || Math.abs(z) < MARKED) return null;
   return <path class="unusual-mark" d={`M${x(point)} ${y(value) - 5}l5 5l-5 5l-5 -5z`} data-day={day} data-value={value} data-z={z} />;
 }
@@ -141,14 +146,19 @@ function Values({ metric, y, until }: { metric: Metric; y: Across['y']; until: n
   );
 }
 
+/** Pixels that a Monday's date needs. */
+const MONDAY = 36;
+
 /** Firsts of months; of years where there are many; of a short range every week. */
-function Dates({ from, to, x }: { from: string; to: string; x(day: number): number }) {
+function Dates({ from, to, x, base }: { from: string; to: string; x(day: number): number; base: number }) {
   const first = dayNumber(from);
   const count = dayNumber(to) - first + 1;
   const days = Array.from({ length: count }, (_, index) => new Date((first + index) * 86_400_000));
   const isShort = count < 45;
   const every = count > 800 ? 6 : count > 300 ? 3 : count > 150 ? 2 : 1;
-  const ticks = days.filter(day => (isShort ? day.getUTCDay() === 1 : day.getUTCDate() === 1 && day.getUTCMonth() % every === 0));
+  const mondays = Math.ceil(MONDAY / (x(first + 7) - x(first)));
+  const isMonday = (day: Date, at: number) => day.getUTCDay() === 1 && Math.floor(at / 7) % mondays === 0;
+  const ticks = days.filter((day, at) => (isShort ? isMonday(day, at) : day.getUTCDate() === 1 && day.getUTCMonth() % every === 0));
   const name = (day: Date) => {
     const iso = day.toISOString();
     if (isShort) return shortDay(iso.slice(0, 10));
@@ -156,12 +166,12 @@ function Dates({ from, to, x }: { from: string; to: string; x(day: number): numb
   };
   return (
     <g class="axis">
-      <line x1={LEFT} x2={x(first + count - 1)} y1={BASE} y2={BASE} />
+      <line x1={LEFT} x2={x(first + count - 1)} y1={base} y2={base} />
       {ticks.map(day => (
         <text
           key={day.getTime()}
           x={x(day.getTime() / 86_400_000)}
-          y={BASE + 15}
+          y={base + 15}
           text-anchor="middle"
           data-day={day.toISOString().slice(0, 10)}
         >
