@@ -175,7 +175,7 @@ export function tellMeasured(id: string, offsets: readonly { offset: number; fro
   const moved = moves.map(({ offset, from }) => `${offsetName(offset)} from ${shortDay(from)}`);
   const clock = first ? [` (${[offsetName(first.offset), ...moved.slice(0, 6)].join(', ')}${moved.length > 6 ? ' …' : ''})`] : [];
   return [
-    `By a ring, at night: ${metrics.map(metric => MEASURED[metric]).join('; ')}.`,
+    `By a ring: ${metrics.map(metric => MEASURED[metric]).join('; ')}.`,
     `A night counts on the day of waking. Hours are those of ${id}’s own clock${clock.join('')}.`,
     `Band: median ± 1.48 times the median absolute deviation of the 28 days before each day, from ${ENOUGH} values on. ◆: 2 such spreads away or more. Called unusual: 3 or more, or 2 in two of temperature, breathing, HRV and lowest heart rate. A tick at the base: no value. No diagnosis.`,
   ];
