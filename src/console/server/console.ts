@@ -81,6 +81,8 @@ class Server {
       frameworkErrors: (_error, _request, reply) => void refuse(reply, 400, 'The request cannot be read.'),
       requestTimeout: 30_000,
       bodyLimit: 1_048_576,
+      // A name of 200 characters, each of them written as three.
+      routerOptions: { maxParamLength: 600 },
     });
     limitConnections(fastify.server);
     this.#guard(fastify);

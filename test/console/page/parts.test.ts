@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { csvOf } from '../../../src/console/page/parts/data-table.ts';
 import { addDays, clock, dayName, hoursAndMinutes, localText, offsetName, shortDay } from '../../../src/console/page/parts/format.ts';
-import { isMetric, metricWithUnit, numberText } from '../../../src/console/page/parts/metrics.ts';
+import { digitsFor, isMetric, metricWithUnit, numberText } from '../../../src/console/page/parts/metrics.ts';
 
 test('durations, offsets and days are told the same everywhere', () => {
   expect([26_460, 3_599, 0, -3_360].map(hoursAndMinutes)).toEqual(['7 h 21', '1 h 00', '0 h 00', '−0 h 56']);
@@ -31,4 +31,8 @@ test('a table is saved as RFC 4180 says, and no text of it is a formula', () => 
     { name: 'tag', values: ['=1+1', 'a "b", c', "'x"] },
   ];
   expect(csvOf(table)).toBe('time,heart rate [beats/min],tag\r\n01:00,52,\'=1+1\r\n01:05,,"a ""b"", c"\r\n01:10,-3,\'\'x\r\n');
+});
+
+test('labels of an axis have as many digits as tell them apart', () => {
+  expect([5, 1, 0.5, 0.1, 0.05, 0.02, 0].map(digitsFor)).toEqual([0, 0, 1, 1, 2, 2, 0]);
 });

@@ -2,7 +2,7 @@ import { extent } from 'd3-array';
 import { scaleLinear } from 'd3-scale';
 import { area, line } from 'd3-shape';
 import { dayNumber, MONTHS, shortDay } from '../parts/format.ts';
-import { type Metric, metricText, metricWithUnit, numberText, wordsOf } from '../parts/metrics.ts';
+import { digitsFor, type Metric, metricText, metricWithUnit, numberText, wordsOf } from '../parts/metrics.ts';
 import { Plot } from '../parts/plot.tsx';
 import { isWeekly, lastOf, type Point, stretchesOf } from './trend-model.ts';
 import { MARKED } from './usual-chart.tsx';
@@ -131,7 +131,7 @@ function Values({ metric, y, until }: { metric: Metric; y: Across['y']; until: n
         .map(hours => hours * 3600)
     : y.ticks(4);
   const step = (ticks[1] ?? 1) - (ticks[0] ?? 0);
-  const text = (value: number) => (isTime ? `${numberText(value / 3600, step < 3600 ? 1 : 0)} h` : numberText(value, step < 1 ? 1 : 0));
+  const text = (value: number) => (isTime ? `${numberText(value / 3600, digitsFor(step / 3600))} h` : numberText(value, digitsFor(step)));
   return (
     <g class="axis">
       {ticks.map(value => (

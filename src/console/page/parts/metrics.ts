@@ -61,3 +61,6 @@ export function numberText(value: number, digits = 0, isSigned = false): string 
   if (isZero) return text;
   return `${value < 0 ? '−' : isSigned ? '+' : ''}${text}`;
 }
+
+/** How many digits behind the point tell the values of an axis apart that lie so far from each other. */
+export const digitsFor = (step: number) => (step > 0 ? Math.max(0, Math.ceil(-Math.log10(step) - 1e-9)) : 0);
