@@ -1,8 +1,11 @@
 -- after: daily
 -- Within, a metric is a number: its place in the three lists. Sorting by names would take a fifth more time and memory.
--- Frames of so many rows are frames of so many days: after a day with values daily has the next 366, or all up to the next one.
-CREATE OR REPLACE MACRO baselines_between(first_day, last_day) AS TABLE
-WITH measured AS (
+CREATE OR REPLACE MACRO measured_between(first_day, last_day) AS TABLE
+SELECT
+  user_id, day, place, value,
+  -- One absurd value must not end the query of everybody: the square of more than 1e150 is no number. The last four go on all day.
+  CASE WHEN abs(value) < 1e100 AND NOT (is_unfinished AND place > 12) THEN value END AS finite
+FROM (
   SELECT
     user_id,
     day,
@@ -27,15 +30,46 @@ WITH measured AS (
       active_calories
     ]) AS value
   FROM daily
-  -- The mean of 90 days before the first one: that of the 90 which end with the day before it.
-  WHERE (first_day IS NULL OR day >= first_day::DATE - 91) AND (last_day IS NULL OR day <= last_day::DATE)
-),
--- One absurd value must not end the query of everybody: the square of more than 1e150 is no number. The last four go on all day.
-bounded AS (
-  SELECT user_id, day, place, value, CASE WHEN abs(value) < 1e100 AND NOT (is_unfinished AND place > 12) THEN value END AS finite
-  FROM measured
-),
-rolling AS (
+  WHERE (first_day IS NULL OR day >= first_day::DATE) AND (last_day IS NULL OR day <= last_day::DATE)
+);
+COMMENT ON MACRO TABLE measured_between IS 'What baselines are made of, of the days from first_day to last_day, both included: for each day of daily and each metric (place is its number, see metric_at) the value as it is there, and as it counts (finite): null where it is missing, of 1e100 and more of either sign, or of an unfinished day. Null: no bound';
+
+CREATE OR REPLACE MACRO metric_at(place) AS
+  ([
+    'average_hrv', 'lowest_heart_rate', 'average_heart_rate', 'average_breath',
+    'temperature_deviation', 'spo2_average', 'total_sleep_duration', 'deep_sleep_duration',
+    'rem_sleep_duration', 'efficiency', 'sleep_score', 'readiness_score',
+    'activity_score', 'stress_high', 'steps', 'active_calories'
+  ])[place];
+COMMENT ON MACRO metric_at IS 'The name of a metric by its place in measured_between: metric_at(1) is average_hrv';
+
+-- The least spread that is believed of each metric. 1.4826 MAD are a standard deviation, where values are normal.
+CREATE OR REPLACE MACRO robust_z(value, middle, spread, place) AS
+  (value - middle) / nullif(
+    greatest(1.4826 * spread, CASE place WHEN 1 THEN 0.02 * abs(middle) WHEN 2 THEN 1 WHEN 4 THEN 0.125 WHEN 5 THEN 0.1 END), 0
+  );
+COMMENT ON MACRO robust_z IS 'By how many robust standard deviations a value lies above a median (middle), by the median absolute deviation (spread) and the least spread of the metric at this place of measured_between, as robust_z_28 of baselines';
+
+-- Frames of so many rows are frames of so many days: after a day with values daily has the next 366, or all up to the next one.
+-- No window of baselines_between is left out because nobody asks for it.
+CREATE OR REPLACE MACRO usual_between(first_day, last_day) AS TABLE
+SELECT
+  user_id, day, metric_at(place) AS metric, value, days_before,
+  CASE WHEN days_before >= 14 THEN median_before END AS median_28,
+  CASE WHEN days_before >= 14 THEN mad_before END AS mad_28,
+  robust_z(finite, median_28, mad_28, place) AS robust_z_28
+FROM (
+  SELECT
+    user_id, day, place, value, finite,
+    count(finite) OVER before AS days_before, median(finite) OVER before AS median_before, mad(finite) OVER before AS mad_before
+  FROM measured_between(first_day::DATE - 28, last_day::DATE)
+  WINDOW before AS (PARTITION BY user_id, place ORDER BY day ROWS BETWEEN 28 PRECEDING AND 1 PRECEDING)
+)
+WHERE first_day IS NULL OR day >= first_day::DATE;
+COMMENT ON MACRO TABLE usual_between IS 'What of baselines_between tells a value against the usual, in less than half of the time: median_28, mad_28, robust_z_28, and of how many of the 28 days before there is a value (days_before). FROM usual_between(''2025-01-01'', ''2025-01-31'') WHERE user_id = ''ada''';
+
+CREATE OR REPLACE MACRO baselines_between(first_day, last_day) AS TABLE
+WITH rolling AS (
   SELECT
     user_id, day, place, value, finite,
     count(finite) OVER week AS days_7,
@@ -49,7 +83,8 @@ rolling AS (
     CASE WHEN days_90 >= 45 THEN stddev_samp(finite) OVER quarter END AS sd_90,
     median(finite) OVER before AS median_before,
     mad(finite) OVER before AS mad_before
-  FROM bounded
+  -- The mean of 90 days before the first one: that of the 90 which end with the day before it.
+  FROM measured_between(first_day::DATE - 91, last_day::DATE)
   WINDOW
     week AS (PARTITION BY user_id, place ORDER BY day ROWS BETWEEN 6 PRECEDING AND CURRENT ROW),
     month AS (PARTITION BY user_id, place ORDER BY day ROWS BETWEEN 27 PRECEDING AND CURRENT ROW),
@@ -59,12 +94,7 @@ rolling AS (
 SELECT
   user_id,
   day,
-  ([
-    'average_hrv', 'lowest_heart_rate', 'average_heart_rate', 'average_breath',
-    'temperature_deviation', 'spo2_average', 'total_sleep_duration', 'deep_sleep_duration',
-    'rem_sleep_duration', 'efficiency', 'sleep_score', 'readiness_score',
-    'activity_score', 'stress_high', 'steps', 'active_calories'
-  ])[place] AS metric,
+  metric_at(place) AS metric,
   ([
     'ms', 'beats/min', 'beats/min', 'breaths/min', '°C', '%', 's', 's',
     's', '%', 'score', 'score', 'score', 's', 'count', 'kcal'
@@ -75,10 +105,7 @@ SELECT
   days_90, mean_90, sd_90, (finite - lag(mean_90) OVER days) / nullif(lag(sd_90) OVER days, 0) AS z_90,
   CASE WHEN lag(days_28) OVER days >= 14 THEN median_before END AS median_28,
   CASE WHEN median_28 IS NOT NULL THEN mad_before END AS mad_28,
-  -- The least spread that is believed of each metric. 1.4826 MAD are a standard deviation, where values are normal.
-  (finite - median_28) / nullif(
-    greatest(1.4826 * mad_28, CASE place WHEN 1 THEN 0.02 * abs(median_28) WHEN 2 THEN 1 WHEN 4 THEN 0.125 WHEN 5 THEN 0.1 END), 0
-  ) AS robust_z_28
+  robust_z(finite, median_28, mad_28, place) AS robust_z_28
 FROM rolling
 WINDOW days AS (PARTITION BY user_id, place ORDER BY day)
 QUALIFY first_day IS NULL OR day >= first_day::DATE;

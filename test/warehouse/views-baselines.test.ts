@@ -263,11 +263,19 @@ describe('baselines', () => {
       const all = await rows(warehouse, `${select} FROM baselines WHERE day BETWEEN '${first}' AND '${last}' ORDER BY day, metric`);
       expect(await rows(warehouse, `${select} FROM baselines_between('${first}', '${last}') ORDER BY day, metric`)).toEqual(all);
       expect(all.length).toBeGreaterThan(16);
+      const usual = 'SELECT user_id, day, metric, value, median_28, mad_28, robust_z_28';
+      expect(await rows(warehouse, `${usual} FROM usual_between('${first}', '${last}') ORDER BY day, metric`)).toEqual(
+        await rows(warehouse, `${usual} FROM baselines WHERE day BETWEEN '${first}' AND '${last}' ORDER BY day, metric`),
+      );
     }
     const [row] = await rows(
       warehouse,
       `SELECT value, days_90, median_28 FROM baselines_between('2025-04-05', '2025-04-05') WHERE metric = 'average_hrv'`,
     );
     expect(row).toEqual({ value: 47, days_90: 77, median_28: 43.5 });
+    // Of the 28 days before 4 have no value.
+    expect(await rows(warehouse, `SELECT days_before FROM usual_between('2025-04-05', '2025-04-05') WHERE metric = 'average_hrv'`)).toEqual([
+      { days_before: 24 },
+    ]);
   });
 });
