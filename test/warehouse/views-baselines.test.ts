@@ -274,8 +274,8 @@ describe('baselines', () => {
     );
     expect(row).toEqual({ value: 47, days_90: 77, median_28: 43.5 });
     // Of the 28 days before 4 have no value.
-    expect(await rows(warehouse, `SELECT days_before FROM usual_between('2025-04-05', '2025-04-05') WHERE metric = 'average_hrv'`)).toEqual([
-      { days_before: 24 },
-    ]);
+    expect(await rows(warehouse, `SELECT days_before FROM usual_between('2025-04-05', '2025-04-05') WHERE metric = 'average_hrv'`)).toEqual(
+      [{ days_before: 24 }],
+    );
   });
 });
