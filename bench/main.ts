@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import duckdb from '@duckdb/node-api/package.json' with { type: 'json' };
 import { measureBackfill, measureMemory, measureOneDay, measureSecondPass, measureWaiting } from './backfill.ts';
+import { measureConsole } from './console.ts';
 import { measureBurst, measureIdle, measureLive, measureSustained, measureVisible } from './events.ts';
 import { measureDailySyncs, measureErase } from './files.ts';
 import { measurePlanning, measureSettled } from './planning.ts';
@@ -44,6 +45,7 @@ const ROWS: Record<string, (bench: Bench) => Promise<Row[]>> = {
   live: measureLive,
   idle: measureIdle,
   snapshot: measureSnapshot,
+  console: measureConsole,
 };
 const FULL = {
   rounds: 5,
@@ -60,6 +62,7 @@ const FULL = {
   eventSeconds: 60,
   idleSeconds: 600,
   planAccounts: 100,
+  consoleDays: 1096,
 };
 /** To see that everything works. What a start costs weighs more here: ratios are no figures. */
 const QUICK = {
@@ -77,6 +80,7 @@ const QUICK = {
   eventSeconds: 10,
   idleSeconds: 20,
   planAccounts: 10,
+  consoleDays: 120,
 };
 
 const { values, positionals } = parseArgs({ allowPositionals: true, options: { quick: { type: 'boolean' }, rounds: { type: 'string' } } });

@@ -24,6 +24,8 @@ export interface Bench {
   questionYears: number;
   /** Whose years are planned. */
   planAccounts: number;
+  /** Days of the 50 people whom the console shows. */
+  consoleDays: number;
   /** Of events. */
   eventRounds: number;
   /** How long events are sent, but for the burst, which has its own time. */
