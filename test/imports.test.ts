@@ -28,6 +28,7 @@ const packagesOnlyIn: Record<string, string[]> = {
   bullmq: ['src/queue', 'jobs'],
   '@duckdb/': ['src/warehouse'],
   fastify: ['src/service', 'src/receiver', 'src/simulator', 'src/console'],
+  'prom-client': ['src/console'],
   preact: ['src/console'],
   'preact-': ['src/console'],
   'd3-': ['src/console'],

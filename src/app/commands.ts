@@ -13,6 +13,7 @@ import { inviteManyCommands } from './enrolment/invite-many.ts';
 import { eraseCommands } from './erase/commands.ts';
 import { keyCommands } from './key-commands.ts';
 import { loginCommands } from './login.ts';
+import { metricsCommands } from './metrics-commands.ts';
 import { moveCommands } from './move/commands.ts';
 import { operationCommands } from './operation-commands.ts';
 import { participantCommands } from './participants.ts';
@@ -33,6 +34,7 @@ const appCommands = {
   ...keyCommands,
   ...runCommands,
   ...operationCommands,
+  ...metricsCommands,
   ...statusCommands,
   ...whyCommands,
   ...subscriptionCommands,

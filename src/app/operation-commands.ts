@@ -1,9 +1,11 @@
 import { UsageError } from '../base/errors.ts';
+import type { Queues } from '../queue/queues.ts';
 import { eventQueue } from '../sync/events/accept-event.ts';
 import type { Progress } from '../sync/runs/run.ts';
 import type { RunName } from '../sync/runs/run-name.ts';
 import { collectQueue, scheduleQueue } from '../sync/runs/runs.ts';
 import { readSilence, type Silence } from '../sync/silence.ts';
+import type { Warehouse } from '../warehouse/warehouse.ts';
 import type { App } from './app.ts';
 import type { SnapshotFailure } from './snapshot/snapshots.ts';
 
@@ -77,14 +79,19 @@ async function stopRun({ opened }: App, { id }: { id: string }): Promise<{ id: s
   return { id };
 }
 
+/** How many jobs there are, by queue and state. Rejects with QueueUnavailable where the store gives no answer in 1.5 s. */
+export async function countJobs(queues: Queues, warehouse: Warehouse): Promise<QueueReport['counts']> {
+  const counts = QUEUE_NAMES.map(async name => [name, await queues.counts(await QUEUES[name](warehouse))] as const);
+  return { collect: none(), events: none(), schedules: none(), ...Object.fromEntries(await Promise.all(counts)) };
+}
+
 /** Null where no queue is open. */
 async function queueReport({ opened, warehouse }: App): Promise<QueueReport | null> {
   const queues = (await opened)?.queues;
   if (!queues) return null;
-  const report: QueueReport = { counts: { collect: none(), events: none(), schedules: none() }, jobs: [] };
+  const report: QueueReport = { counts: await countJobs(queues, warehouse), jobs: [] };
   for (const name of QUEUE_NAMES) {
     const full = await QUEUES[name](warehouse);
-    report.counts[name] = await queues.counts(full);
     for (const state of STATES) {
       // Those of a command alone are in its memory, and are not listed.
       if (queues.kind === 'memory' || !report.counts[name][state]) continue;

@@ -190,6 +190,13 @@ const declared = {
     path,
     'the first of Chromium, Chrome and Edge that there is',
   ),
+  metricsToken: secret(
+    optional(
+      'RINGNECK_METRICS_TOKEN',
+      'console: what Prometheus presents at `/metrics`: 16 to 512 characters of printable ASCII without blanks; without it a session of an operator is needed there',
+      matching(/^[\x21-\x7e]{16,512}$/, '16 to 512 characters of printable ASCII without blanks'),
+    ),
+  ),
   onFailure: optional(
     'RINGNECK_ON_FAILURE',
     'command to run, without a shell, when an account is parked, a run fails, events were missed, somebody withdraws or an invitation meets the wrong person; its environment has RINGNECK_REASON, RINGNECK_USER, RINGNECK_COLLECTION, RINGNECK_MESSAGE',
@@ -398,7 +405,7 @@ function shownValue(setting: Setting<unknown>, env: NodeJS.ProcessEnv): string {
   const { variable } = setting;
   const given = env[variable];
   if (!given) return setting.secret ? `, from ${fileVariable(setting)}` : '';
-  if (/SECRET|VERIFICATION_TOKEN|CLIENT_ID|ON_FAILURE/.test(variable)) return '';
+  if (/SECRET|VERIFICATION_TOKEN|METRICS_TOKEN|CLIENT_ID|ON_FAILURE/.test(variable)) return '';
   const harmless = given.replace(/^([a-z][a-z0-9+.-]*:\/+)?.*@/is, '$1***@').replace(/\?.*/s, '?***');
   return ` is ${JSON.stringify(harmless.length > 80 ? `${harmless.slice(0, 79)}…` : harmless)}`;
 }

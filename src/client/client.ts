@@ -105,6 +105,17 @@ const COLLECTIONS = '/v2/usercollection';
 const documentRoute = ({ path }: Pick<Resource, 'path'>) => `${COLLECTIONS}/${path}/{document_id}`;
 const sleepReally = (ms: number, signal: AbortSignal) => sleepFor(ms, undefined, { signal });
 
+const ANSWER_CLASSES = ['2xx', '3xx', '4xx', '429', '5xx', 'other', 'none'] as const;
+
+/** `429` is not among `4xx`, `other` is no status that HTTP has, `none` that no answer came. */
+export type AnswerClass = (typeof ANSWER_CLASSES)[number];
+
+function classOf(status: number | undefined): AnswerClass {
+  if (status === undefined) return 'none';
+  if (status === 429) return '429';
+  return ANSWER_CLASSES.find(name => name === `${Math.floor(status / 100)}xx`) ?? 'other';
+}
+
 /** The client of one service. */
 export class Client {
   /** The base address. */
@@ -122,6 +133,7 @@ export class Client {
   readonly #aborts = new AbortRegistry();
   #requests = 0;
   #answers = 0;
+  readonly #byClass = Object.fromEntries(ANSWER_CLASSES.map(name => [name, 0])) as Record<AnswerClass, number>;
   /** Since the first request that reached nobody, and what the last one came to. */
   #silence: { since: number; code: string; isLate: boolean } | undefined;
   #awaited = 0;
@@ -178,6 +190,9 @@ export class Client {
       },
       onAwaited: change => {
         this.#awaited += change;
+      },
+      onAnswer: status => {
+        this.#byClass[classOf(status)] += 1;
       },
       onRequest: () => {
         this.#requests += 1;
@@ -258,6 +273,11 @@ export class Client {
   /** How many attempts somebody has answered at the address, whatever the answer. */
   get answers(): number {
     return this.#answers;
+  }
+
+  /** What became of all attempts, by the class of the answer. */
+  get answersByClass(): Readonly<Record<AnswerClass, number>> {
+    return this.#byClass;
   }
 
   /**

@@ -40,6 +40,8 @@ export interface RequestSettings {
   random: () => number;
   sleep: (ms: number, signal: AbortSignal) => Promise<void>;
   onRequest: () => void;
+  /** The status of each answer, whoever gave it; undefined where none came. */
+  onAnswer: (status: number | undefined) => void;
   /** What became of each attempt: an answer of somebody who speaks HTTP there, or what kept one away since `sentMs`, by `now`. */
   onReached: () => void;
   onUnreached: (code: string, sentMs: number) => void;
@@ -136,7 +138,7 @@ export class RequestSender {
   }
 
   async #attempt<T>(request: ServiceRequest<T>, signal: AbortSignal): Promise<OkResponse<T> | FailedResponse> {
-    const { transport, clock, now, wallNow, onRequest, onAwaited, onUnreached } = this.#settings;
+    const { transport, clock, now, wallNow, onRequest, onAnswer, onAwaited, onUnreached } = this.#settings;
     request.onSend?.();
     const requestedAt = clock.lease();
     const sentMs = wallNow();
@@ -149,6 +151,7 @@ export class RequestSender {
         awaited = true;
         onAwaited(1);
       });
+      onAnswer(response.status);
       const outcome = readResponse(request, response, now());
       const serviceAt = this.#learn(request, response, outcome, { sentMs, startMs });
       if (!('value' in outcome)) return outcome;
@@ -156,6 +159,7 @@ export class RequestSender {
       return { value: outcome.value, requestedAt, readAt: Math.floor(sentMs * 1000), serviceAt, done: () => clock.release(requestedAt) };
     } catch (error) {
       if (!(error instanceof TransportError)) throw error;
+      onAnswer(undefined);
       if (error.code !== undefined) onUnreached(error.code, startMs);
       return { error: new ServiceError(error.kind, request.route, error.message), again: error.again };
     } finally {

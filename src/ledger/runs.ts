@@ -64,6 +64,10 @@ export async function findRunStart(warehouse: Readable, id: string): Promise<num
   return (await readRow(warehouse, { startedAt: number }, `SELECT started_at FROM sync.runs WHERE run_id = ${quoteText(id)}`)).startedAt;
 }
 
+/** When the last nightly run that read all it was to came to its end, in microseconds; null without one. */
+export const findLastNightly = (warehouse: Readable): Promise<number | null | undefined> =>
+  readValue(warehouse, orNull(number), `SELECT max(ended_at) FROM sync.runs WHERE kind = 'nightly' AND state = 'complete'`);
+
 /** Since when there is something to read, in microseconds: the first account or run; undefined without any. */
 export async function findBeginning(warehouse: Readable): Promise<number | undefined> {
   const at = await readValue(

@@ -1,4 +1,5 @@
 import { number, oneOf, orNull, type Readable, type Row, readRows, text } from '../warehouse/rows.ts';
+import { textList } from '../warehouse/sql.ts';
 import { OUTCOMES } from './windows.ts';
 
 const STANDING = {
@@ -46,6 +47,23 @@ export async function readStandings(warehouse: Readable): Promise<Standing[]> {
   );
   return rows.map(row => ({ ...row, openRuns: row.openRuns?.split(' ') ?? [] }));
 }
+
+/**
+ * When the collection of an account that was read to its end longest ago was, in microseconds; null where one never was. Those that the
+ * service does not offer, or that were not granted, do not count.
+ */
+export const readFreshness = (warehouse: Readable, collections: readonly string[]) =>
+  readRows(
+    warehouse,
+    { userId: text, readAt: orNull(number) },
+    `SELECT user_id, CASE WHEN count(*) = count(success) THEN min(success) END
+     FROM (SELECT user_id, collection, max(coalesce(read_at, committed_at)) FILTER (outcome = 'complete') AS success,
+                  arg_max(outcome, committed_at) AS last
+           FROM sync.windows
+           WHERE outcome IS NOT NULL AND outcome <> 'stopped' AND collection IN (${textList(new Set(collections))})
+           GROUP BY user_id, collection)
+     WHERE last NOT IN ('not_offered', 'not_authorised') GROUP BY user_id`,
+  );
 
 /** How many documents of each collection of an account could not be stored. */
 export const countRejected = (warehouse: Readable) =>

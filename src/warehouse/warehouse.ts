@@ -36,7 +36,7 @@ import { Committed } from './write/committed.ts';
 import { KeptReadings } from './write/kept-readings.ts';
 import { windowsFrom } from './write/store-changes.ts';
 import type { DocumentPage, Ledger, WriteBatch } from './write/write-batch.ts';
-import { type Lane, Writer } from './write/writer.ts';
+import { type Lane, type LaneReport, Writer } from './write/writer.ts';
 import type { WriteResult } from './write-result.ts';
 
 export interface WarehouseOptions extends FileOptions {
@@ -98,6 +98,7 @@ export class Warehouse {
   /** Noted while it is compacted. */
   #committed: Committed | undefined;
   #commits = 0;
+  #databaseVersion: Promise<string> | undefined;
 
   private constructor(options: WarehouseOptions, mappings: readonly Mapping[], opened: Opened) {
     const { path, beforeGroup, onFatal } = options;
@@ -374,8 +375,18 @@ export class Warehouse {
    */
   async backup(path: string, parts: Pick<CopyOptions, 'beforeTable' | 'atBeginning'>, signal = NEVER): Promise<{ duckdb: string }> {
     await this.#copies.use('a backup', connection => this.#store.copy(path, { ...parts, connection, signal }));
-    const [[duckdb] = []] = await this.read('SELECT version()');
-    return { duckdb: String(duckdb) };
+    return { duckdb: await this.databaseVersion() };
+  }
+
+  /** As `v1.5.5`. */
+  databaseVersion(): Promise<string> {
+    this.#databaseVersion ??= this.read('SELECT version()').then(rows => String(rows[0]?.[0]));
+    return this.#databaseVersion;
+  }
+
+  /** What the writer has done since the file was opened, and what waits for it; asks nobody. */
+  get writing(): Record<Lane, LaneReport> {
+    return this.#writer.report();
   }
 
   /** How large the file is, and when it was compacted last. */

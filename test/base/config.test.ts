@@ -94,6 +94,9 @@ test('all wrong ones are named at once, with value and what is expected', () => 
 test('the secret key is never shown, nor a password in an address', () => {
   expect(refusal({ RINGNECK_SECRET_KEY: ' '.repeat(20) })).toBe(refusal({ RINGNECK_SECRET_KEY: 'too-short' }));
   expect(refusal({ RINGNECK_SECRET_KEY: 'too-short' })).toBe('Wrong setting. RINGNECK_SECRET_KEY: expected at least 16 characters.');
+  expect(refusal({ RINGNECK_METRICS_TOKEN: 'too-short' })).toBe(
+    'Wrong setting. RINGNECK_METRICS_TOKEN: expected 16 to 512 characters of printable ASCII without blanks.',
+  );
   expect(refusal({ RINGNECK_QUEUE_URL: 'http://user:pa@ss?word@queue:6379/?password=word' })).toBe(
     'Wrong setting. RINGNECK_QUEUE_URL is "http://***@queue:6379/?***": expected a redis:// or rediss:// address.',
   );
@@ -160,7 +163,7 @@ test('the table has a row for each setting, the same on every machine', () => {
     '| RINGNECK_PERSONAL_INFO | – | `1`: all of personal_info is kept (age, sex, height, weight, e-mail address), read with the recent days; without it only its identifier is asked for |',
     '| RINGNECK_DATA | `./data` | data folder: warehouse, snapshot, secret key, inbox, queue, state of `ringneck service` |',
   ]);
-  expect(rows).toHaveLength(43);
+  expect(rows).toHaveLength(45);
   expect(rows.find(row => row.includes('RINGNECK_TIME_ZONE'))).toBe(
     '| RINGNECK_TIME_ZONE | the system’s | time zone of the cron pattern |',
   );

@@ -4,6 +4,7 @@ import { PersonFiles } from '../../app/person-files/person-files.ts';
 import { Questions } from '../../app/questions/questions.ts';
 import { limitConnections } from '../../base/connections.ts';
 import { messageOf, RingneckError, TryLaterError, UsageError } from '../../base/errors.ts';
+import { isSameText } from '../../base/is-same-text.ts';
 import { version } from '../../base/version.ts';
 import type { sessionListRoutes } from '../api/operations.ts';
 import { type ErrorAnswer, type Route, roles, type Streamed, streamed } from '../api/route.ts';
@@ -88,6 +89,7 @@ class Server {
     this.#guard(fastify);
     this.#servePage(fastify);
     this.#serveApi(fastify);
+    fastify.get('/metrics', (request, reply) => this.#expose(request, reply));
     const url = await fastify.listen(address);
     this.#addresses = new Addresses(url, this.#parts.settings.consoleUrl);
     return {
@@ -180,6 +182,29 @@ class Server {
         handler: special[name] ?? ((request, reply) => this.#answer(declared, handler as Answering, request, reply)),
       });
     }
+  }
+
+  /** Who presents a token is known by it alone, be there a session or not. */
+  async #expose(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+    const { metricsToken } = this.#parts.settings;
+    const [, given] = /^Bearer +(\S+) *$/i.exec(request.headers.authorization ?? '') ?? [];
+    const session = request.headers.authorization === undefined ? this.#findSession(request) : undefined;
+    const isScraper = given !== undefined && metricsToken !== undefined && isSameText(given, metricsToken);
+    if (!isScraper && !session) {
+      reply.header('WWW-Authenticate', 'Bearer');
+      return refuse(
+        reply,
+        401,
+        'Metrics are for who has the token, or a session of an operator.',
+        'RINGNECK_METRICS_TOKEN sets the token.',
+      );
+    }
+    if (session && session.role !== 'operator') return refuse(reply, 403, 'This session may not do that.', 'An operator may.');
+    if (!this.#parts.commands) return refuse(reply, 503, 'ringneck up does not run: there is nothing to measure.', 'Start it.');
+    // Loaded by who is scraped.
+    const { expose } = await import('./metrics.ts');
+    const { type, text } = await expose(await this.#parts.commands.metrics());
+    return reply.type(type).send(text);
   }
 
   #sessionHandlers(): Handlers<Exclude<keyof typeof sessionRoutes, 'POST enter'> | keyof typeof sessionListRoutes> {

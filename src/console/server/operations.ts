@@ -34,9 +34,15 @@ async function findOperations(_input: object, { commands, questions, settings }:
     machine: tellMachine(settings, status),
     versions: [
       { name: 'Ringneck', value: version },
+      ...(hasFile ? [{ name: 'DuckDB', value: await findDuckDB(questions) }] : []),
       { name: 'Node', value: process.versions.node },
     ],
   };
+}
+
+/** Of the one that reads the snapshot, which is the one that stores. */
+async function findDuckDB(questions: Asking['questions']): Promise<string> {
+  return (await askFor(questions, 'duckdb')).text('version', 0)?.replace(/^v/, '') ?? '';
 }
 
 const BARS = 24;

@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
+import { DurationHistogram, type Durations } from '../../base/duration-histogram.ts';
 import { RingneckError } from '../../base/errors.ts';
 import type { LedgerEntry } from '../sql.ts';
 import { firstLine, isFatal } from '../store/database.ts';
@@ -14,6 +15,15 @@ import type { WriteBatch } from './write-batch.ts';
 const LIVE_GROUPS_IN_A_ROW = 8;
 
 export type Lane = 'live' | 'bulk';
+
+const GROUP_TIMES = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+
+/** What one lane of the writer has done since it was opened, and what waits for it. */
+export interface LaneReport {
+  groups: Durations;
+  changes: number;
+  waiting: number;
+}
 
 interface Waiting {
   change: WriteBatch;
@@ -40,6 +50,7 @@ export class Writer {
   readonly #storage: Storage;
   readonly #lanes: Record<Lane, Waiting[]> = { live: [], bulk: [] };
   readonly #bulkThrottle = new BulkThrottle();
+  readonly #done = { live: newCount(), bulk: newCount() };
   #bulkSamples = 0;
   #liveInARow = 0;
   #endPause = () => {};
@@ -94,6 +105,15 @@ export class Writer {
     return done;
   }
 
+  /** What it has done and has to do, by lane; asks nobody. */
+  report(): Record<Lane, LaneReport> {
+    const of = (lane: Lane): LaneReport => {
+      const { groups, changes } = this.#done[lane];
+      return { groups: groups.read(), changes, waiting: this.#lanes[lane].length };
+    };
+    return { live: of('live'), bulk: of('bulk') };
+  }
+
   /** Nothing more can be stored by this process. */
   breakDown(error: unknown): Error {
     if (this.#fatal) return this.#fatal;
@@ -132,7 +152,10 @@ export class Writer {
       const startedAt = performance.now();
       await this.#commit(next.group);
       await this.#options.store.afterGroup(this.#bulkThrottle.isExpected());
-      if (next.lane === 'bulk') this.#bulkThrottle.noteBulk(performance.now() - startedAt);
+      const tookMs = performance.now() - startedAt;
+      this.#done[next.lane].groups.observe(tookMs / 1000);
+      this.#done[next.lane].changes += next.group.length;
+      if (next.lane === 'bulk') this.#bulkThrottle.noteBulk(tookMs);
     }
     // In the same turn in which nothing was found: a change that comes later must start a new run.
     this.#running = undefined;
@@ -219,6 +242,8 @@ export class Writer {
 
 const asRefusal = (error: unknown): RingneckError =>
   error instanceof RingneckError ? error : new RingneckError(`not stored: ${firstLine(error)}`, 1, { cause: error });
+
+const newCount = () => ({ groups: new DurationHistogram(GROUP_TIMES), changes: 0 });
 
 /** Rejects what must not be stored any more. */
 function passesGuard({ change, reject }: Waiting): boolean {

@@ -1,0 +1,2 @@
+-- The version of DuckDB that reads the snapshot.
+SELECT version() AS version
