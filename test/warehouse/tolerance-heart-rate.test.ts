@@ -162,3 +162,30 @@ test('of heart-rate rows that cannot be stored a thousand are kept of an account
   expect(await read(rows.slice(0, 10))).toMatchObject({ rejected: 10, undated: 0 });
   expect(await rejectedTexts(warehouse)).toHaveLength(10);
 });
+
+test('sources of any length come back as they were', async () => {
+  const sources = ['a', 'twelve bytes', 'thirteen byte', '眠り', '眠り眠り', 'sleep', 'a source that is longer than any that is known'];
+  await warehouse.storeHeartRate({
+    userId: 'ann',
+    from: 1_736_899_200_000_000,
+    to: 1_736_985_600_000_000,
+    requestedAt: warehouse.clock.lease(),
+    rows: sources.map((source, i) => ({
+      timestamp: `2025-01-15T00:00:0${i}Z`,
+      timestamp_unix: 1_736_899_200_000 + i * 1000,
+      bpm: 50,
+      source,
+    })),
+  });
+  expect(
+    (await warehouse.read('SELECT source, length(source) FROM heart_rate ORDER BY ts')).map(([source, length]) => [source, Number(length)]),
+  ).toEqual([
+    ['a', 1],
+    ['twelve bytes', 12],
+    ['thirteen byte', 13],
+    ['眠り', 2],
+    ['眠り眠り', 4],
+    ['sleep', 5],
+    ['a source that is longer than any that is known', 46],
+  ]);
+});

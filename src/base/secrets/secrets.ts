@@ -79,6 +79,8 @@ export class Secrets {
   readonly #onBound: (name: string) => void;
   readonly #file: { read(): SealedFile | undefined };
   readonly #derive = createDerive();
+  /** What entries hold, while the file has them: each request asks for its token, and each commit whether it is still good. */
+  readonly #openedEntries = new WeakMap<Entry, { key: object | undefined; text: string }>();
   /** By access token, which sign-in this process has found it in. */
   readonly #found = new Map<string, { name: string; id: string }>();
 
@@ -273,8 +275,14 @@ export class Secrets {
 
   #open(entry: Entry): string {
     const content = this.#file.read();
-    const text = content && openEntry(entry, this.#getOpened(content).key);
-    if (text !== undefined) return text;
+    const key = content && this.#getOpened(content).key;
+    const known = this.#openedEntries.get(entry);
+    if (known && known.key === key) return known.text;
+    const text = key && openEntry(entry, key);
+    if (text !== undefined) {
+      this.#openedEntries.set(entry, { key, text });
+      return text;
+    }
     const [name, , , kind] = entry;
     const [what, command] = kind ? ['sign-in', 'login'] : ['token', 'add'];
     throw new RingneckError(

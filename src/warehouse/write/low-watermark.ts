@@ -18,6 +18,8 @@ export class LowWatermark {
   readonly #documents = new Map<string, readonly Confirmed[]>();
   /** By user. */
   readonly #ranges = new Map<string, readonly ConfirmedRange[]>();
+  /** The oldest answer under way at the last pruning. */
+  #prunedAt = Number.NaN;
 
   constructor(clock: RequestClock) {
     this.#clock = clock;
@@ -63,6 +65,9 @@ export class LowWatermark {
   prune(): void {
     if (!this.#documents.size && !this.#ranges.size) return;
     const oldest = this.#clock.oldestLeased();
+    // What came since then was newer.
+    if (oldest === this.#prunedAt) return;
+    this.#prunedAt = oldest;
     for (const [key, all] of this.#documents) {
       const kept = all.filter(({ moment }) => moment > oldest);
       if (!kept.length) this.#documents.delete(key);
