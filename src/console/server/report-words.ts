@@ -1,7 +1,7 @@
 import { printable } from '../../base/printable.ts';
 import { dayNumber, hoursAndMinutes, MONTHS, minutesText, offsetName, shortDay } from '../page/parts/format.ts';
 import type { Metric } from '../page/parts/metrics.ts';
-import { ENOUGH, listed, SAME, type Sentence } from './night-words.ts';
+import { ENOUGH, listed, type MissingNight, SAME, type Sentence } from './night-words.ts';
 
 const DAY = 86_400;
 
@@ -123,14 +123,8 @@ export function tellWhy(state: string | null, reason: string | null, stored: str
   }
 }
 
-export interface NoNight {
+export interface NoNight extends MissingNight {
   isToday: boolean;
-  state: string | null;
-  reason: string | null;
-  nonWear: number | null;
-  isWorn: boolean;
-  unended: number;
-  naps: number;
 }
 
 /** Why a day has no night, on one line. */

@@ -4,7 +4,8 @@ import { isWeekly, type Point, pointsOf } from '../charts/trend-model.ts';
 import { setQuery, usePlace } from '../location.ts';
 import { Figure } from '../parts/figure.tsx';
 import { shortDay } from '../parts/format.ts';
-import { DAY_METRICS, isMetric, METRICS, type Metric, wordsOf } from '../parts/metrics.ts';
+import { MetricChoice } from '../parts/metric-choice.tsx';
+import { DAY_METRICS, isMetric, type Metric, wordsOf } from '../parts/metrics.ts';
 import { Shown } from '../parts/state.tsx';
 import { useAnswer } from '../parts/use-answer.ts';
 
@@ -59,25 +60,13 @@ function GroupCard({ answer, isCommon }: { answer: Answer; isCommon: boolean }) 
 }
 
 function GroupChoices({ metric, isCommon }: { metric: Metric; isCommon: boolean }) {
-  const choose = (name: string, usual: string) => (event: Event) => {
-    const { value } = event.currentTarget as HTMLSelectElement;
-    setQuery({ [name]: value === usual ? null : value }, { replace: true });
-  };
+  const choose = (name: string, value: string, usual: string) => setQuery({ [name]: value === usual ? null : value }, { replace: true });
   return (
     <form class="coverage-choices second" onSubmit={event => event.preventDefault()}>
-      <label>
-        Metric{' '}
-        <select value={metric} onChange={choose('metric', FIRST)}>
-          {Object.entries(METRICS).map(([key, words]) => (
-            <option key={key} value={key}>
-              {words.name}
-            </option>
-          ))}
-        </select>
-      </label>
+      <MetricChoice metric={metric} choose={value => choose('metric', value, FIRST)} />
       <label>
         Scale{' '}
-        <select value={isCommon ? 'common' : 'own'} onChange={choose('scale', 'own')}>
+        <select value={isCommon ? 'common' : 'own'} onChange={({ currentTarget }) => choose('scale', currentTarget.value, 'own')}>
           <option value="own">each line its own</option>
           <option value="common">one for all</option>
         </select>

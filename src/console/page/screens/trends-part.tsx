@@ -6,7 +6,8 @@ import { MARKED } from '../charts/usual-chart.tsx';
 import { setQuery, usePlace } from '../location.ts';
 import { Figure } from '../parts/figure.tsx';
 import { addDays, dayNumber, shortDay } from '../parts/format.ts';
-import { isMetric, METRICS, type Metric, metricWithUnit, wordsOf } from '../parts/metrics.ts';
+import { MetricChoice } from '../parts/metric-choice.tsx';
+import { isMetric, type Metric, metricWithUnit, wordsOf } from '../parts/metrics.ts';
 import { Shown } from '../parts/state.tsx';
 import { useAnswer } from '../parts/use-answer.ts';
 
@@ -120,16 +121,7 @@ function TrendCard({ id, day, trend, given: { from, to, sql }, choose: chooseMet
       file={`${id}-${metric}-${from}-${to}`}
     >
       <TrendChart {...{ metric, points, from, to }} shown={day} label={`${name}, ${shortDay(from)} to ${shortDay(to)}`} />
-      <label class="second">
-        Metric{' '}
-        <select value={metric} onChange={({ currentTarget }) => chooseMetric(currentTarget.value)}>
-          {Object.entries(METRICS).map(([key, words]) => (
-            <option key={key} value={key}>
-              {words.name}
-            </option>
-          ))}
-        </select>
-      </label>
+      <MetricChoice metric={metric} choose={chooseMetric} />
     </Figure>
   );
 }
