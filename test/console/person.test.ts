@@ -44,15 +44,17 @@ test('the session of a person whose account is gone is over', async () => {
   });
 });
 
-test('erasing a person ends all sessions', async () => {
+test('erasing a person ends all sessions, and the links that nobody has used', async () => {
   const data = join(folder, 'erased');
   const console = await openConsoleHere(data);
   await placeTwoPeople(data, { asSnapshot: false });
   const reader = await console.enter({ role: 'reader' });
+  const unused = console.createLink({ role: 'person', person: 'ada' }).split('#')[1];
   const { code } = await runHere(['account', 'remove', 'ada', '--erase', '--yes'], {
     env: { RINGNECK_DATA: data, RINGNECK_LOG_LEVEL: 'silent' },
   });
   expect(code).toBe(0);
+  expect((await console.send('POST', '/api/enter', { body: { code: unused } })).status).toBe(401);
   expect(existsSync(join(data, 'console-sessions.json'))).toBe(false);
   expect((await reader.ask('GET session')).status).toBe(401);
 });
@@ -63,10 +65,14 @@ test('who looks at their own data does so by the new name of their account, and 
   await placeTwoPeople(data, { asSnapshot: false });
   const reader = await console.enter({ role: 'reader' });
   const ada = await console.enter({ role: 'person', person: 'ada' });
+  const unused = console.createLink({ role: 'person', person: 'ada' }).split('#')[1];
   const run = (...line: string[]) => runHere(line, { env: { RINGNECK_DATA: data, RINGNECK_LOG_LEVEL: 'silent' } });
   expect((await run('account', 'move', 'ada', 'anna')).code).toBe(0);
   expect((await run('account', 'move', 'bob-zz', 'ada')).code).toBe(0);
   expect(names((await ada.ask('GET people')).body)).toEqual(['anna']);
   expect((await ada.ask('GET session')).body).toMatchObject({ role: 'person', person: 'anna' });
   expect((await reader.ask('GET session')).body).toMatchObject({ role: 'reader', person: null });
+  const entered = await console.send('POST', '/api/enter', { body: { code: unused } });
+  const [cookie = ''] = (entered.headers.get('set-cookie') ?? '').split(';');
+  expect((await console.send('GET', '/api/session', { headers: { cookie } })).body.person).toBe('anna');
 });

@@ -26,6 +26,20 @@ const session = z.strictObject({
 });
 export type ConsoleSession = z.infer<typeof session>;
 
+/** A code that nobody has used. */
+const link = z.strictObject({
+  role: z.enum(roles),
+  person: z.string().nullable(),
+  /** Its digest. */
+  code: z.string(),
+  /** Milliseconds since the epoch. */
+  at: z.number(),
+});
+type Link = z.infer<typeof link>;
+
+const content = z.array(z.union([session, link]));
+type Content = z.infer<typeof content>;
+
 const CODE_MS = 60_000;
 const IDLE_MS = 12 * 3_600_000;
 const LONGEST_MS = 7 * 86_400_000;
@@ -39,14 +53,13 @@ const newSecret = () => randomBytes(32).toString('base64url');
 
 /**
  * Who may look at the console. A code is exchanged for a session, once, within a minute; a session ends after twelve hours without a
- * request and after seven days. Sessions lie in a file of the data folder, as digests of their cookies: they outlive the process, and end
- * with the file.
+ * request and after seven days. Both lie in a file of the data folder, as digests: they outlive the process, follow a move of an account, and
+ * end with the file.
  */
 export class Sessions {
   readonly #now: () => number;
   readonly #path: string;
-  readonly #file: JsonFile<ConsoleSession[]>;
-  readonly #codes = new Map<string, Grant & { at: number }>();
+  readonly #file: JsonFile<Content>;
   #notedAt = 0;
 
   /**
@@ -56,29 +69,29 @@ export class Sessions {
   constructor(folder: string, now: () => number) {
     this.#now = now;
     this.#path = consoleSessionsIn(folder);
-    this.#file = openJsonFile(this.#path, z.array(session), 'remove it: everybody comes in again by a fresh link');
+    this.#file = openJsonFile(this.#path, content, 'remove it: everybody comes in again by a fresh link');
   }
 
   /** A code of 256 bit, for the address that a browser is sent to. */
   createCode(grant: Grant): string {
     const code = newSecret();
-    const [oldest] = this.#codes.keys();
-    if (this.#codes.size >= MOST && oldest !== undefined) this.#codes.delete(oldest);
-    this.#codes.set(digestOf(code), { ...grant, at: this.#now() });
+    const links = this.#listLinks().slice(1 - MOST);
+    this.#write(this.list(), [...links, { ...grant, code: digestOf(code), at: this.#now() }]);
     return code;
   }
 
   /** Opens a session for a code, which is worth nothing afterwards; undefined where it is none, was used or is too old. */
   enter(code: string): { cookie: string; session: ConsoleSession } | undefined {
     const digest = digestOf(code);
-    const found = this.#codes.get(digest);
-    this.#codes.delete(digest);
+    const links = this.#listLinks();
+    const found = links.find(one => one.code === digest);
+    if (!found) return undefined;
     const now = this.#now();
-    if (!found || !isWithin(now - found.at, CODE_MS)) return undefined;
     const cookie = newSecret();
     const { role, person } = found;
     const opened = { role, person, id: digestOf(cookie), csrf: newSecret(), openedAt: now, seenAt: now };
-    this.#write([...this.list().slice(1 - MOST), opened]);
+    const others = links.filter(one => one !== found);
+    this.#write([...this.list().slice(1 - MOST), opened], others);
     return { cookie, session: opened };
   }
 
@@ -107,7 +120,20 @@ export class Sessions {
   list(): ConsoleSession[] {
     const now = this.#now();
     const isOpen = ({ openedAt, seenAt }: ConsoleSession) => isWithin(now - seenAt, IDLE_MS) && isWithin(now - openedAt, LONGEST_MS);
-    return (this.#file.read() ?? []).filter(isOpen);
+    return this.#read()
+      .filter(one => 'id' in one)
+      .filter(isOpen);
+  }
+
+  #listLinks(): Link[] {
+    const now = this.#now();
+    return this.#read()
+      .filter(one => 'code' in one)
+      .filter(({ at }) => isWithin(now - at, CODE_MS));
+  }
+
+  #read(): Content {
+    return this.#file.read() ?? [];
   }
 
   /** Whether there was such a session. */
@@ -119,9 +145,9 @@ export class Sessions {
     return true;
   }
 
-  #write(sessions: readonly ConsoleSession[]): void {
+  #write(sessions: readonly ConsoleSession[], links: readonly Link[] = this.#listLinks()): void {
     this.#notedAt = this.#now();
-    writeFileAtomically(this.#path, JSON.stringify(sessions), 0o600);
+    writeFileAtomically(this.#path, JSON.stringify([...sessions, ...links]), 0o600);
   }
 }
 
