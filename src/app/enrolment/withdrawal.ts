@@ -123,8 +123,9 @@ async function endReading(app: App, name: string): Promise<void> {
     ...(isPaused ? [] : [accountEntry({ ...account, state: 'paused', reason: withdrawnReason(name), since: warehouse.clock.next() })]),
   ];
   await warehouse.record(entries, { usesReserve: true });
-  secrets.end(name, at);
-  // Last: tokens that are left show that nobody was told.
   log.warn({ account: name }, 'a person has withdrawn: the account is paused');
-  onFailure({ reason: 'consent_withdrawn', user: name, message: withdrawnReason(name) });
+  const again = isPaused ? ' (this may have been told before)' : '';
+  onFailure({ reason: 'consent_withdrawn', user: name, message: `${withdrawnReason(name)}${again}` });
+  // Last: where it was killed before, tokens are left, and it is told again.
+  secrets.end(name, at);
 }
