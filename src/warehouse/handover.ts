@@ -1,4 +1,6 @@
 import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { messageOf, RingneckError } from '../base/errors.ts';
 import { realPath, writeFileAtomically } from '../base/files.ts';
 import type { KnownSchema } from './schema/known-schema.ts';
 import { type Publication, stampOf } from './snapshot/publisher.ts';
@@ -15,6 +17,7 @@ const fileOf = (warehouse: string) => `${warehouse}.handover`;
 /**
  * What the last process left, of a warehouse that nobody has changed since; it is believed once. To be called before the file is opened:
  * opening it may change it.
+ * @throws RingneckError where it cannot be removed
  * @returns tells it once the file is opened, when nobody else can change it any more; undefined where there is none to believe
  */
 export function takeHandover(warehouse: string): () => Handover | undefined {
@@ -28,7 +31,17 @@ export function takeHandover(warehouse: string): () => Handover | undefined {
   } catch {
     return () => undefined;
   } finally {
+    remove(file);
+  }
+}
+
+/** @throws RingneckError where it stays: the next process would believe it too */
+function remove(file: string): void {
+  try {
     rmSync(file, { force: true });
+  } catch (error) {
+    const fix = `make ${dirname(file)} writable for the user who runs ringneck`;
+    throw new RingneckError(`${file} cannot be removed (${messageOf(error)}): ${fix}`, 1, { cause: error });
   }
 }
 

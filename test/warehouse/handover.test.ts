@@ -1,4 +1,5 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { expect, test } from 'vitest';
 import { leaveHandover, takeHandover } from '../../src/warehouse/handover.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -34,6 +35,16 @@ test('a file that somebody has changed is looked at, and what is missing is made
   await withDuckDB(path, connection => connection.run('DROP VIEW nights'));
   await closed(path);
   expect(await hasNights(path)).toBe(true);
+});
+
+test('a handover that cannot be removed is told with what to do', async () => {
+  const path = newPath(folder);
+  await closed(path);
+  rmSync(`${path}.handover`);
+  mkdirSync(`${path}.handover`);
+  await expect(openWarehouse(path)).rejects.toThrow(
+    new RegExp(`handover cannot be removed \\(.+\\): make ${dirname(path)} writable for the user who runs ringneck$`),
+  );
 });
 
 test.each([

@@ -83,7 +83,7 @@ export async function finishMove(options: FolderOptions): Promise<void> {
     await move(options, { from, to });
     options.log.warn({ from, to }, 'the move of an account, which was interrupted, is finished');
   } catch (error) {
-    const left = isMoving(data) ? 'the next command tries again' : `${from} keeps its name: ask for it again`;
+    const left = isMoving(data) ? 'the next command tries again' : 'ringneck account list shows which name it has now';
     throw new RingneckError(
       `the move of ${from} to ${to}, which was interrupted, cannot be finished (${left}): ${messageOf(error)}`,
       error instanceof RingneckError ? error.exitCode : 1,
