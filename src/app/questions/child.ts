@@ -1,6 +1,6 @@
 import { messageOf } from '../../base/errors.ts';
 import { PreparedQueries } from '../../warehouse/readers/prepared-queries.ts';
-import type { Answered, Asked } from './questions.ts';
+import type { Answered, Asked, LetGo } from './questions.ts';
 
 // A process of its own: what it takes of memory and time is not the owner's, and it has no file open for writing.
 const [folder = '', path = ''] = process.argv.slice(2);
@@ -8,7 +8,12 @@ const queries = new PreparedQueries(folder, path, { memoryLimit: '512MB', thread
 const answer = (answered: Answered) => process.send?.(answered);
 
 let last: Promise<unknown> = Promise.resolve();
-process.on('message', ({ id, name, parameters }: Asked) => {
+process.on('message', (message: Asked | LetGo) => {
+  if ('letGo' in message) {
+    last = last.then(() => queries.close());
+    return;
+  }
+  const { id, name, parameters } = message;
   last = last
     .then(() => queries.ask(name, parameters))
     .then(

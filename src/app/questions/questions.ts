@@ -15,6 +15,11 @@ export interface Asked {
   parameters: Parameters;
 }
 
+/** Has the process let go of the file, until it is asked again. */
+export interface LetGo {
+  letGo: true;
+}
+
 export type Answered = { id: number; columns: Columns } | { id: number; error: string };
 
 interface Waiting {
@@ -26,6 +31,9 @@ const CHILD = new URL(import.meta.url.endsWith('.ts') ? '../../../dist/src/app/q
 const FOLDER = fileURLToPath(new URL('../../../schema/queries/console/', import.meta.url));
 /** Answers that are kept for who asks the same of the same file. */
 const KEPT_ROWS = 200_000;
+/** How soon a file that was replaced is let go: it may be the last that has somebody who was erased. */
+const LET_GO_MS = 1_000;
+const HOUR_MS = 3_600_000;
 
 /**
  * The queries of `schema/queries/console/` over a copy for readers, by one process that lives as long as this and is begun anew where it
@@ -38,18 +46,24 @@ export class Questions {
   readonly #kept = new Map<string, { rows: number; columns: Promise<Columns> }>();
   #rows = 0;
   #stamp: string | undefined;
+  readonly #now: () => number;
   #child: ChildProcess | undefined;
+  #timer: NodeJS.Timeout | undefined;
   #next = 0;
 
-  /** @param path the snapshot, or the file of one person */
-  constructor(path: string) {
+  /**
+   * @param path the snapshot, or the file of one person
+   * @param now milliseconds since the epoch
+   */
+  constructor(path: string, now: () => number = Date.now) {
     this.path = path;
+    this.#now = now;
   }
 
-  /** Changes with each publication; undefined where there is no file. */
+  /** Changes with each publication, and each hour, for what is answered depends on which day it is; undefined where there is no file. */
   get stamp(): string | undefined {
     const stats = statSync(this.path, { bigint: true, throwIfNoEntry: false });
-    return stats && `${stats.ino.toString(36)}-${stats.mtimeNs.toString(36)}`;
+    return stats && `${stats.ino.toString(36)}-${stats.mtimeNs.toString(36)}-${Math.floor(this.#now() / HOUR_MS).toString(36)}`;
   }
 
   /** @throws RingneckError with what DuckDB says, or that there is no snapshot */
@@ -107,6 +121,7 @@ export class Questions {
   #start(): ChildProcess {
     const child = fork(CHILD, [FOLDER, this.path], { execArgv: [], stdio: ['ignore', 'ignore', 'ignore', 'ipc'] });
     this.#child = child;
+    this.#timer = setInterval(() => this.#letGo(), LET_GO_MS).unref();
     child.on('message', (answered: Answered) => this.#settle(answered));
     child.on('error', error => this.#end(error, child));
     child.on('exit', () => this.#end(new RingneckError('the process that reads the snapshot has ended: try again'), child));
@@ -126,16 +141,23 @@ export class Questions {
   #end(error: unknown, child = this.#child): void {
     if (child !== this.#child) return;
     this.#child = undefined;
+    clearInterval(this.#timer);
     for (const { fail } of this.#waiting.values()) fail(error);
     this.#waiting.clear();
   }
 
-  #forgetOther(): void {
+  #letGo(): void {
+    if (this.#forgetOther()) this.#child?.send({ letGo: true } satisfies LetGo, () => undefined);
+  }
+
+  /** Whether what was answered before is of another file, or of another hour. */
+  #forgetOther(): boolean {
     const { stamp } = this;
-    if (stamp === this.#stamp) return;
+    if (stamp === this.#stamp) return false;
     this.#stamp = stamp;
     this.#kept.clear();
     this.#rows = 0;
+    return true;
   }
 
   #makeRoom(rows: number): void {
