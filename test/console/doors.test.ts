@@ -73,10 +73,13 @@ test('without the file nobody is in, and others come in anew', async () => {
 
 test('nothing is told without a session, or with a cookie that is none', async () => {
   const console = await openConsoleHere(newFolder());
-  for (const cookie of ['', `ringneck-127-0-0-1-${new URL(console.url).port}=AAAA`]) {
+  for (const [cookie, message] of [
+    ['', 'This browser has no session.'],
+    [`ringneck-127-0-0-1-${new URL(console.url).port}=AAAA`, 'The session is over.'],
+  ] as const) {
     const { status, body } = await console.send('GET', '/api/people', { headers: { cookie } });
     expect(status).toBe(401);
-    expect(body.error).toEqual({ kind: 'session', message: 'The session is over.', help: 'A fresh link: ringneck console' });
+    expect(body.error).toEqual({ kind: 'session', message, help: 'A fresh link: ringneck console' });
   }
 });
 

@@ -66,6 +66,14 @@ test('a service that cannot be reached is said, and who follows is told to ask',
   await expect.poll(() => stream.said, { timeout: 15_000 }).toContain('event: account');
 });
 
+test('a session follows ten times at most, and keeps nobody else from it', async () => {
+  const served = await openConsoleHere(join(folder, 'many'));
+  const [one, other] = [await served.enter({ role: 'reader' }), await served.enter({ role: 'reader' })];
+  for (let count = 0; count < 10; count++) expect((await follow(served.url, { cookie: one.cookie })).status).toBe(200);
+  expect((await follow(served.url, { cookie: one.cookie })).status).toBe(503);
+  expect((await follow(served.url, { cookie: other.cookie })).status).toBe(200);
+});
+
 test('nobody follows without a session', async () => {
   const served = await openConsoleHere(join(folder, 'nobody'));
   expect((await follow(served.url, {})).status).toBe(401);

@@ -70,7 +70,7 @@ class Server {
     this.#parts = parts;
     this.#assets = assets;
     this.#sessions = new Sessions(parts.settings.data, parts.now);
-    this.#questions = new Questions(parts.settings.snapshot);
+    this.#questions = new Questions(parts.settings.snapshot, parts.now);
     this.#personFiles = new PersonFiles(parts.settings);
     this.#live = new Live(parts, () => this.#questions.stamp);
   }
@@ -252,7 +252,7 @@ class Server {
 
   async #answer(declared: Route, handler: Answering, request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
     const session = this.#findSession(request);
-    if (!session) return refuse(reply, 401, 'The session is over.', `A fresh link: ${COMMAND}`);
+    if (!session) return this.#refuseStranger(request, reply);
     if (roles.indexOf(session.role) < roles.indexOf(declared.role ?? 'person')) {
       return refuse(reply, 403, 'This session may not do that.', 'An operator may.');
     }
@@ -288,7 +288,7 @@ class Server {
     if (person === null) return this.#questions;
     try {
       const { path } = await this.#personFiles.get(person, signal);
-      const known = this.#ofPersons.get(path) ?? new Questions(path);
+      const known = this.#ofPersons.get(path) ?? new Questions(path, this.#parts.now);
       this.#ofPersons.set(path, known);
       return known;
     } catch (error) {
@@ -301,13 +301,13 @@ class Server {
   /** The same session may follow as long as it is open; to follow does not keep it open. */
   #follow(request: FastifyRequest, reply: FastifyReply): unknown {
     const session = this.#findSession(request);
-    if (!session) return refuse(reply, 401, 'The session is over.', `A fresh link: ${COMMAND}`);
-    if (this.#live.isFull) return refuse(reply, 503, 'Too many pages follow already.', 'Close some of them.');
+    if (!session) return this.#refuseStranger(request, reply);
+    if (this.#live.isFullFor(session.id)) return refuse(reply, 503, 'Too many pages follow already.', 'Close some of them.');
     const { raw } = reply.hijack();
     raw.writeHead(200, { ...GUARDED, 'Content-Type': 'text/event-stream; charset=utf-8', 'X-Accel-Buffering': 'no' });
     const last = request.headers['last-event-id'];
     const isOpen = () => this.#sessions.list().some(({ id }) => id === session.id);
-    this.#live.follow({ raw, isPerson: session.person !== null, isOpen }, typeof last === 'string' ? last : undefined);
+    this.#live.follow({ raw, session: session.id, isPerson: session.person !== null, isOpen }, typeof last === 'string' ? last : undefined);
     return reply;
   }
 
@@ -327,10 +327,14 @@ class Server {
     return {};
   }
 
-  #findSession({ headers }: FastifyRequest): ConsoleSession | undefined {
-    const name = cookieName(headers.host);
-    const given = (headers.cookie ?? '').split(/; */).find(pair => pair.startsWith(`${name}=`));
-    return given === undefined ? undefined : this.#sessions.find(given.slice(name.length + 1));
+  #findSession(request: FastifyRequest): ConsoleSession | undefined {
+    const given = cookieOf(request);
+    return given === undefined ? undefined : this.#sessions.find(given);
+  }
+
+  #refuseStranger(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+    const message = cookieOf(request) === undefined ? 'This browser has no session.' : 'The session is over.';
+    return refuse(reply, 401, message, `A fresh link: ${COMMAND}`);
   }
 
   #tell(error: FastifyError, request: FastifyRequest, reply: FastifyReply): unknown {
@@ -348,6 +352,12 @@ class Server {
 
 /** Cookies know no ports: the console of each data folder has a name of its own. */
 const cookieName = (host = '') => `ringneck-${host.replace(/[^a-z0-9]/gi, '-').toLowerCase()}`;
+
+function cookieOf({ headers }: FastifyRequest): string | undefined {
+  const name = cookieName(headers.host);
+  const given = (headers.cookie ?? '').split(/; */).find(pair => pair.startsWith(`${name}=`));
+  return given?.slice(name.length + 1);
+}
 
 function refuse(reply: FastifyReply, code: number, message: string, help = ''): FastifyReply {
   return reply.code(code).send({ error: { kind: kindOfStatus(code), message, help } } satisfies ErrorAnswer);

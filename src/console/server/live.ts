@@ -14,6 +14,8 @@ interface Message {
 
 interface Follower {
   raw: ServerResponse;
+  /** The id of the session that follows. */
+  session: string;
   /** A person is told of their file alone. */
   isPerson: boolean;
   isOpen(): boolean;
@@ -24,6 +26,8 @@ const PING_TICKS = 15;
 const ACCOUNT_TICKS = 5;
 const KEPT = 200;
 const MOST_FOLLOWERS = 100;
+/** Of one session, whose page follows once in each browser. */
+const MOST_OF_ONE = 10;
 /** Who does not read for so long is let go, and comes again. */
 const MOST_BUFFERED = 262_144;
 
@@ -48,8 +52,10 @@ export class Live {
     this.#stampOf = stampOf;
   }
 
-  get isFull(): boolean {
-    return this.#followers.size >= MOST_FOLLOWERS;
+  /** Whether nobody more can follow, or nobody more by this session. */
+  isFullFor(session: string): boolean {
+    const own = [...this.#followers].filter(follower => follower.session === session).length;
+    return this.#followers.size >= MOST_FOLLOWERS || own >= MOST_OF_ONE;
   }
 
   /** @param lastId the last message that the browser has had, if it was here before */
