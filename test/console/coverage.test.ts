@@ -37,6 +37,17 @@ test('a letter tells of each day of a person what is known of it, and why', asyn
   expect(of((await reader.ask('GET coverage', `?${days}&sort=name`)).body, 'id', 'letters')[0]).toEqual(['ada', 'hhoh']);
 });
 
+test('of what was never asked for it is not said that the service has none', async () => {
+  const served = await openConsoleHere(data);
+  const reader = await served.enter({ role: 'reader' });
+  const { body } = await reader.ask('GET coverage', `?${days}&sort=name`);
+  expect(of(body, 'id', 'letters').slice(0, 2)).toEqual([
+    ['ada', 'hhoh'],
+    ['ben', 'oHfo'],
+  ]);
+  expect(body.sentence).toContain('; 2 days lack something that comes every day: the service has none.');
+});
+
 test('who misses most comes first, and a reason leaves its people alone', async () => {
   const served = await openConsoleHere(data);
   const reader = await served.enter({ role: 'reader' });
@@ -55,11 +66,11 @@ test('nights, wear and valid days are counted', async () => {
   // 23 h and 15 h of 48 h.
   expect(await ask('')).toEqual([
     ['ada', 3, 136_800 / 172_800, 1],
-    ['ben', 1, null, 0],
+    ['ben', 1, null, null],
   ]);
   expect(await ask('&hours=15')).toEqual([
     ['ada', 3, 136_800 / 172_800, 2],
-    ['ben', 1, null, 0],
+    ['ben', 1, null, null],
   ]);
 });
 
@@ -111,7 +122,14 @@ test('a range that cannot be answered is refused with what to ask', async () => 
 });
 
 test('the sentence says who is complete and what keeps the others from it', () => {
-  const person = (id: string, missing: number, failed = 0, letters = 'ssss') => ({ id, account: 'active', missing, failed, letters });
+  const person = (id: string, missing: number, failed = 0, lacking = 0) => ({
+    id,
+    account: 'active',
+    reason: null,
+    missing,
+    failed,
+    lacking,
+  });
   const range = { from: '2025-01-01', to: '2025-01-04', isOwn: false };
   expect(tellCoverage([], range)).toBe('Nobody is here yet.');
   expect(tellCoverage([person('ada', 0), person('ben', 0)], range)).toBe(
@@ -121,11 +139,15 @@ test('the sentence says who is complete and what keeps the others from it', () =
   expect(tellCoverage(failed, range)).toBe(
     'All that the service has was read of 0 of 4 people, from 2025-01-01 to 2025-01-04. 4 people have days that failed and can be read again.',
   );
-  expect(tellCoverage([person('ada', 0, 0, 'sshs')], range)).toBe(
+  expect(tellCoverage([person('ada', 0, 0, 1)], range)).toBe(
     'All that the service has of 1 person was read, from 2025-01-01 to 2025-01-04. 1 day lacks something that comes every day: the service has none.',
   );
   expect(tellCoverage([person('ada', 1)], { ...range, isOwn: true })).toBe(
     'Of your days from 2025-01-01 to 2025-01-04, 1 is not complete.',
+  );
+  const withdrawn = { ...person('cleo', 4), account: 'paused', reason: 'withdrawn by the person; its rows stay until: x' };
+  expect(tellCoverage([person('ada', 0), withdrawn, { ...person('ben', 4), account: 'paused' }], range)).toBe(
+    'All that the service has was read of 1 of 3 people, from 2025-01-01 to 2025-01-04. 1 cannot be read until somebody signs in or resumes them; 1 has withdrawn and is not read.',
   );
   expect(tellCell('ada', ['stored', 'empty', 'stored'])).toBe('Of 3 collections of ada: 2 stored, 1 empty at the service.');
 });

@@ -37,9 +37,9 @@ const PEOPLE = {
 };
 
 let opened: Promise<string> | undefined;
-const asAnn = async (person: string | null = null) => {
+const asAnn = async (person: string | null = null, now = Date.now) => {
   opened ??= placePeople(PEOPLE);
-  const console = await openConsoleHere(await opened);
+  const console = await openConsoleHere(await opened, { now });
   return console.enter(person === null ? {} : { role: 'person', person });
 };
 const textOf = (sentence: { text: string }[]) => sentence.map(({ text }) => text).join('');
@@ -138,4 +138,14 @@ test('the query that is shown answers the same', async () => {
   const { body } = await ann.ask('GET people/ann/night/2025-01-16');
   expect(body.sql.usual).toContain("WHERE user_id = 'ann'");
   expect(body.sql.usual).not.toContain('$');
+});
+
+test('of a day that is not over by the person’s clock the night is awaited', async () => {
+  // 01:00 on the 17th where ann is.
+  const ann = await asAnn(null, () => Date.UTC(2025, 0, 17, 0, 0));
+  const missingOf = async (day: string) => (await ann.ask(`GET people/ann/night/${day}`)).body.missing;
+  expect(await missingOf('2025-01-17')).toBe('The day is not over: its night may still come.');
+  expect(await missingOf('2024-12-31')).toBe(
+    'Whether there is a sleep of this day is not known: it has not been asked for since the day was over.',
+  );
 });

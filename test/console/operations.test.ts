@@ -72,6 +72,9 @@ test('the sentence says first how many need a hand, then what keeps everybody', 
   const well = { queueProblem: null, silence: null, hasOwner: true };
   const behind = tellBehind([account('paused', null)], true);
   expect(tellOperations([], well)).toBe('Nobody needs a hand.');
+  const withdrawn = tellBehind([account('paused', 'withdrawn by the person; its rows stay until: x')], true);
+  expect(tellOperations(withdrawn, well)).toBe('Nobody needs a hand.');
+  expect(tellOperations([...behind, ...withdrawn], well)).toBe('1 person needs a hand.');
   expect(tellOperations([...behind, ...behind], { ...well, silence: 'ECONNREFUSED', queueProblem: 'Redis is away' })).toBe(
     '2 people need a hand. The service cannot be reached: ECONNREFUSED. The queue cannot be used: Redis is away.',
   );

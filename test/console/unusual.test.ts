@@ -47,5 +47,7 @@ test.each<[string, Partial<MissingNight>, string]>([
     'A sleep of this day is stored that has not ended: the night comes when the ring has brought the rest of it.',
   ],
 ])('a night that is missing: %s', (_name, given, words) => {
-  expect(tellMissing({ state: null, reason: null, nonWear: null, isWorn: true, unended: 0, naps: 0, ...given })).toBe(words);
+  expect(tellMissing({ state: null, reason: null, nonWear: null, isWorn: true, unended: 0, naps: 0, isToday: false, ...given })).toBe(
+    words,
+  );
 });

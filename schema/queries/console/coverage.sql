@@ -8,19 +8,20 @@ WITH days AS (
     count(*) FILTER (state = 'not_authorised') AS refused,
     count(*) FILTER (state = 'pending') AS pending,
     count(*) FILTER (state = 'not_asked') AS unasked,
-    -- What comes every day to who wears the ring.
-    count(*) FILTER (
-      ($collection::VARCHAR IS NOT NULL OR collection IN ('daily_activity', 'daily_readiness', 'daily_sleep', 'heart_rate', 'sleep'))
-      AND state NOT IN ('stored', 'not_authorised', 'not_offered')
-    ) AS lacking,
+    count(*) FILTER (is_daily AND state NOT IN ('stored', 'not_authorised', 'not_offered')) AS lacking,
+    count(*) FILTER (is_daily AND state = 'empty') AS empty,
     bool_or(state = 'stored' AND regexp_matches(coalesce(reason, ''), '^(failed|suspicious|not_authorised) when last read')) AS is_old
-  FROM sync.coverage_between($from, $to)
+  FROM (
+    -- What comes every day to who wears the ring.
+    SELECT *, $collection::VARCHAR IS NOT NULL OR collection IN ('daily_activity', 'daily_readiness', 'daily_sleep', 'heart_rate', 'sleep') AS is_daily
+    FROM sync.coverage_between($from, $to)
+  )
   WHERE day IS NOT NULL AND NOT is_removed AND ($collection::VARCHAR IS NULL OR collection = $collection::VARCHAR)
   GROUP BY user_id, day
 ),
 letters AS (
   SELECT
-    user_id, day,
+    user_id, day, empty > 0 AND failed + pending = 0 AS is_lacking,
     failed + pending + unasked > 0 OR is_old OR (stored = 0 AND refused > 0) AS is_missing,
     CASE
       WHEN failed > 0 THEN 'f'
@@ -37,7 +38,9 @@ SELECT
   string_agg(l.letter, '' ORDER BY l.day) AS letters,
   -- Days of which another reading may bring something.
   count(*) FILTER (l.is_missing) AS missing,
-  count(*) FILTER (l.letter = 'f') AS failed
+  count(*) FILTER (l.letter = 'f') AS failed,
+  -- Days of which the service has nothing of what comes every day.
+  count(*) FILTER (l.is_lacking) AS lacking
 FROM letters l JOIN sync.accounts a USING (user_id)
 GROUP BY a.user_id, a.state, a.reason
 ORDER BY a.user_id

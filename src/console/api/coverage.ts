@@ -18,8 +18,8 @@ const person = z.strictObject({
   nights: z.number(),
   /** Worn, of what was recorded; null: nothing is known of it. */
   worn_share: z.number().nullable(),
-  /** Days on which it was worn for so many hours as are asked for. */
-  valid_days: z.number(),
+  /** Days on which it was worn for so many hours as are asked for; null: of no day it is known how long. */
+  valid_days: z.number().nullable(),
 });
 
 const coverage = z.strictObject({

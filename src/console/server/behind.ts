@@ -13,8 +13,14 @@ export function tellBehind(accounts: readonly Account[], canInvite: boolean): Be
     const told = account.state === 'active' ? tellActive(account) : tellClosed(account, canInvite);
     if (!told) return [];
     const since = Math.floor(Date.parse(account.since) / 1000);
-    return [{ id: account.user_id, since, state: account.state === 'active' ? 'failed' : account.state, ...told }];
+    return [{ id: account.user_id, since, state: stateOf(account), ...told }];
   });
+}
+
+/** Nobody can do anything about who has withdrawn: no hand is needed. */
+function stateOf({ state, reason }: Account): string {
+  if (state === 'active') return 'failed';
+  return isWithdrawn(reason) ? 'withdrawn' : state;
 }
 
 function tellClosed({ user_id: name, state, reason }: Account, canInvite: boolean): Told {
@@ -65,7 +71,8 @@ export function tellOperations(
   { queueProblem, silence, hasOwner }: { queueProblem: string | null; silence: string | null; hasOwner: boolean },
 ): string {
   if (!hasOwner) return 'ringneck up does not run: nothing is read, and nothing can be done here but look.';
-  const first = behind.length ? `${behind.length} ${behind.length === 1 ? 'person needs' : 'people need'} a hand.` : 'Nobody needs a hand.';
+  const inNeed = behind.filter(({ state }) => state !== 'withdrawn').length;
+  const first = inNeed ? `${inNeed} ${inNeed === 1 ? 'person needs' : 'people need'} a hand.` : 'Nobody needs a hand.';
   const rest = [
     silence === null ? '' : `The service cannot be reached: ${silence}.`,
     queueProblem === null ? '' : `The queue cannot be used: ${queueProblem}.`,

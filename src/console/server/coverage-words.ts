@@ -1,11 +1,15 @@
+import { isWithdrawn } from '../../app/fixes.ts';
+
 /** A person as far as the sentence needs to know them. */
 interface Covered {
   id: string;
   account: string;
   missing: number;
   failed: number;
-  /** A letter for each day. */
-  letters: string;
+  /** Days of which the service has nothing of what comes every day. */
+  lacking: number;
+  /** Why it is not active. */
+  reason: string | null;
 }
 
 /** Who is complete, and of the others what keeps them from it. */
@@ -24,12 +28,14 @@ export function tellCoverage(people: readonly Covered[], { from, to, isOwn }: { 
     complete === people.length
       ? `All that the service has of ${people.length === 1 ? '1 person' : `all ${people.length} people`} was read, ${period}.`
       : `All that the service has was read of ${complete} of ${people.length} people, ${period}.`;
-  const closed = open.filter(({ account }) => account !== 'active').length;
+  const withdrawn = open.filter(({ account, reason }) => account !== 'active' && isWithdrawn(reason)).length;
+  const closed = open.filter(({ account }) => account !== 'active').length - withdrawn;
   const failed = open.filter(({ account, failed }) => account === 'active' && failed > 0);
   const rest: string[] = [];
   if (closed) rest.push(`${closed} cannot be read until somebody signs in or resumes them`);
+  if (withdrawn) rest.push(`${withdrawn} ${withdrawn === 1 ? 'has' : 'have'} withdrawn and ${withdrawn === 1 ? 'is' : 'are'} not read`);
   if (failed.length) rest.push(`${namesOf(failed)} ${failed.length === 1 ? 'has' : 'have'} days that failed and can be read again`);
-  const lacking = people.reduce((sum, { letters }) => sum + [...letters].filter(letter => 'heHE'.includes(letter)).length, 0);
+  const lacking = people.reduce((sum, { lacking }) => sum + lacking, 0);
   if (lacking) rest.push(`${lacking === 1 ? '1 day lacks' : `${lacking} days lack`} something that comes every day: the service has none`);
   return rest.length ? `${said} ${capital(rest.join('; '))}.` : said;
 }

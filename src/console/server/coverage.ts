@@ -37,7 +37,7 @@ interface Looked extends Matching {
   first: string;
   last: string;
   collections: string[];
-  everybody: Matching['people'];
+  everybody: (Matching['people'][number] & { lacking: number })[];
   cells: Known[];
 }
 
@@ -57,7 +57,7 @@ async function findCoverage(input: ParsedInputOf<'GET coverage'>, asking: Asking
       ...person,
       nights: count('nights'),
       worn_share: count('recorded_seconds') ? count('worn_seconds') / count('recorded_seconds') : null,
-      valid_days: count('valid_days'),
+      valid_days: count('known_days') ? count('valid_days') : null,
     };
   };
   return {
@@ -87,6 +87,7 @@ async function lookAtPeople(input: CoverageFilters, { questions }: Asking): Prom
     letters: letters.text('letters', row) ?? '',
     missing: letters.number('missing', row) ?? 0,
     failed: letters.number('failed', row) ?? 0,
+    lacking: letters.number('lacking', row) ?? 0,
   }));
   const cells = states.rows().map(
     (row): Known => ({
@@ -99,7 +100,7 @@ async function lookAtPeople(input: CoverageFilters, { questions }: Asking): Prom
   const found = sortPeople(filterPeople(everybody, cells, input), input.sort);
   const pages = Math.max(1, Math.ceil(found.length / PAGE));
   const page = Math.min(input.page, pages);
-  const people = found.slice((page - 1) * PAGE, page * PAGE);
+  const people = found.slice((page - 1) * PAGE, page * PAGE).map(({ lacking: _, ...person }) => person);
   const collections = (about.text('collections') ?? '').split(' ').filter(Boolean);
   return { from, to, first, last, collections, total: found.length, page, pages, people, everybody, cells };
 }
@@ -127,7 +128,7 @@ function ensureDay(day: string): void {
 }
 
 function filterPeople(
-  people: Matching['people'],
+  people: Looked['everybody'],
   cells: readonly Known[],
   { state, reason }: { state?: string | undefined; reason?: string | undefined },
 ) {
@@ -139,7 +140,7 @@ function filterPeople(
 
 const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
 
-function sortPeople(people: Matching['people'], sort: 'missing' | 'name'): Matching['people'] {
+function sortPeople(people: Looked['everybody'], sort: 'missing' | 'name'): Looked['everybody'] {
   if (sort === 'name') return people;
   return people.toSorted((a, b) => b.failed - a.failed || b.missing - a.missing || compare(a.id, b.id));
 }

@@ -89,10 +89,12 @@ export interface MissingNight {
   isWorn: boolean;
   unended: number;
   naps: number;
+  /** Whether the day is not over by the person's clock. */
+  isToday: boolean;
 }
 
 /** Why a day has no night. */
-export function tellMissing({ state, reason, nonWear, isWorn, unended, naps }: MissingNight): string {
+export function tellMissing({ state, reason, nonWear, isWorn, unended, naps, isToday }: MissingNight): string {
   const because = reason ? `: ${reason}` : '';
   const worn = !isWorn && nonWear !== null ? ` The ring was not worn for ${hoursAndMinutes(nonWear)} of this day.` : '';
   if (unended > 0) return 'A sleep of this day is stored that has not ended: the night comes when the ring has brought the rest of it.';
@@ -112,6 +114,7 @@ export function tellMissing({ state, reason, nonWear, isWorn, unended, naps }: M
     case 'pending':
       return `The sleep of this day is being read${because}.`;
     default:
+      if (isToday) return 'The day is not over: its night may still come.';
       return `Whether there is a sleep of this day is not known: it has not been asked for since the day was over${because}.${worn}`;
   }
 }

@@ -4,6 +4,7 @@ import { DAY_METRICS, isMetric, METRICS } from '../page/parts/metrics.ts';
 import { type Answered, askFor } from './columns.ts';
 import type { Asking, Handlers } from './handlers.ts';
 import { noteOf, type Sentence, tellMissing, tellNight } from './night-words.ts';
+import { dayAt } from './people-judged.ts';
 import { findPerson } from './person.ts';
 import { unusualOf } from './unusual.ts';
 
@@ -112,8 +113,11 @@ async function findUsual(parameters: OfDay, { questions }: Asking): Promise<Nigh
   });
 }
 
-async function findMissing(parameters: OfDay, naps: number, { questions }: Asking): Promise<string> {
-  const found = await askFor(questions, 'night-missing', { user: parameters.user, from: parameters.day, to: parameters.day });
+async function findMissing({ user, day }: OfDay, naps: number, { questions, now }: Asking): Promise<string> {
+  const [found, clocks] = await Promise.all([
+    askFor(questions, 'night-missing', { user, from: day, to: day }),
+    askFor(questions, 'day-clocks', { user }),
+  ]);
   return tellMissing({
     state: found.text('state'),
     reason: found.text('reason'),
@@ -121,5 +125,6 @@ async function findMissing(parameters: OfDay, naps: number, { questions }: Askin
     isWorn: !found.isTrue('ring_not_worn'),
     unended: found.number('unended') ?? 0,
     naps,
+    isToday: day >= dayAt(now() / 1000, clocks.number('utc_offset', clocks.count - 1) ?? 0),
   });
 }

@@ -110,7 +110,7 @@ export function Compliance({ answer }: { answer: Answer }) {
                 </svg>{' '}
                 {percent(share)}
               </td>
-              <td class="count">{days}</td>
+              <td class="count">{days ?? '—'}</td>
             </tr>
           ))}
         </tbody>
