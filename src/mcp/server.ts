@@ -213,7 +213,9 @@ function night({ at, results }: Answer): string {
     ? {}
     : {
         coverage,
-        note: 'There is no night of that day. coverage says what is known of it; the tool night without a day gives the newest.',
+        note: coverage.length
+          ? 'There is no night of that day. coverage says what is known of it; the tool night without a day gives the newest.'
+          : 'No night of this person is stored. list_people shows who is here; the tool coverage says what is missing, and why.',
       };
   return JSON.stringify({ data_of: at, night: night ?? null, against_the_28_days_before: usual, naps, ...missing });
 }

@@ -87,6 +87,7 @@ test('a night comes with its naps and with what is usual; where there is none, w
     coverage: [{ state: 'not_asked', documents: 0 }],
     note: expect.stringContaining('There is no night of that day.'),
   });
+  expect(JSON.parse(await everybody.call('night', { user: 'nobody' })).note).toMatch(/^No night of this person is stored\. list_people /);
   expect(await everybody.call('night', { user: 'ada', day: 'yesterday' })).toMatch(/^error: .*Invalid/);
 });
 
