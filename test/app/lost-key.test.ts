@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { Secrets } from '../../src/base/secrets/secrets.ts';
@@ -94,6 +94,21 @@ test('a key that comes back opens what it had sealed, and not what was sealed wi
   expect([other.find('ada'), other.find('ben')]).toEqual(['token-of-ada', undefined]);
   expect([harness.app.secrets.find('ada'), harness.app.secrets.find('ben')]).toEqual([undefined, tokens.ben]);
   expect(harness.app.secrets.whyMissing('ada')).toBe(BEN.replaceAll('ben', 'ada'));
+});
+
+test('where the key cannot be read it is said, and nobody is erased', async () => {
+  const { harness } = await loseKey('closed');
+  const data = join(folder, 'closed');
+  mkdirSync(join(data, 'secret.key'));
+  const reason =
+    `${data}/secret.key cannot be read (EISDIR: illegal operation on a directory, read): ` +
+    'make it readable for the user who runs ringneck, or restore it from a copy.';
+  expect(await states(harness)).toEqual([
+    ['ada', 'without_token', reason],
+    ['ben', 'without_token', reason],
+  ]);
+  await expect(harness.commands.eraseAccount({ name: 'ada' })).rejects.toThrow(reason);
+  expect(existsSync(join(data, 'erasing.json'))).toBe(false);
 });
 
 test('nobody is erased while a file with what is to be forgotten cannot be read, and all stays as it was', async () => {

@@ -5,6 +5,7 @@ import { ensureDiskReserve, isDiskFull } from '../../base/disk.ts';
 import { messageOf, RingneckError, TryLaterError, UsageError, unlessRefused } from '../../base/errors.ts';
 import { realPath, writeFileAtomically } from '../../base/files.ts';
 import { openMirrorTokens } from '../../base/secrets/mirror-tokens.ts';
+import { findSecretKey } from '../../base/secrets/secret-key.ts';
 import { Secrets } from '../../base/secrets/secrets.ts';
 import { tokensOf } from '../../base/secrets/sign-in.ts';
 import { warehouseIn } from '../../base/warehouse-file.ts';
@@ -191,6 +192,7 @@ export async function ensureErasable(options: EraseOptions, warehouse: Warehouse
   const { data, secretKey: key } = options.settings;
   await ensureNamed(warehouse, name);
   // What cannot be read could not be forgotten either, once the rows have gone.
+  findSecretKey(data, key);
   new Secrets({ folder: data, key }).names();
   openMirrorTokens(data).names();
   ensureRoom(warehouse.path);

@@ -1,20 +1,29 @@
 import { randomBytes } from 'node:crypto';
 import { closeSync, existsSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { UsageError } from '../errors.ts';
+import { messageOf, RingneckError, UsageError } from '../errors.ts';
 import { ensureFolder, realPath, writeFileAtomically } from '../files.ts';
 
 export const secretKeyPath = (folder: string) => join(folder, 'secret.key');
 
-/** The key text: the given one (RINGNECK_SECRET_KEY), or that of `<data>/secret.key`; undefined when there is neither. */
+/** The key text: the given one (RINGNECK_SECRET_KEY), or that of `<data>/secret.key`; undefined when there is neither. @throws RingneckError where it cannot be read */
 export function findSecretKey(folder: string, given: string | undefined): string | undefined {
   if (given !== undefined) return given;
   const path = secretKeyPath(folder);
   if (!existsSync(path)) return undefined;
-  const text = readFileSync(path, 'utf8').trim();
+  const text = readKey(path).trim();
   if (text.length < 16)
     throw new UsageError(`${path} is damaged (fewer than 16 characters): restore it from a copy, or set RINGNECK_SECRET_KEY.`);
   return text;
+}
+
+function readKey(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    const fix = 'make it readable for the user who runs ringneck, or restore it from a copy';
+    throw new RingneckError(`${path} cannot be read (${messageOf(error)}): ${fix}.`, 1, { cause: error });
+  }
 }
 
 /** Whether a text has the form of those that we make: 32 random bytes. */
