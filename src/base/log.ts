@@ -67,6 +67,11 @@ function keep(line: string): void {
 /** The last lines that this process has logged, JSON each, the newest last. */
 export const recentLines = (): readonly string[] => kept;
 
+/** They may name who is to be forgotten. */
+export function forgetLines(): void {
+  kept.length = 0;
+}
+
 /** The same with every text in it, names too, made printable. */
 function printableIn(value: unknown): unknown {
   if (typeof value === 'string') return printableLines(value);

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, inject, test } from 'vitest';
 import { placeTwoPeople } from '../app/person-files/two-people.ts';
 import { openConsoleHere } from '../support/console-harness.ts';
 import { runHere } from '../support/run-here.ts';
@@ -42,6 +42,18 @@ test('the session of a person whose account is gone is over', async () => {
     message: 'The session is over.',
     help: 'A fresh link: ringneck console',
   });
+});
+
+test('erasing a person empties the tail of the log, which may name them', async () => {
+  const data = join(folder, 'logged');
+  await placeTwoPeople(data, { asSnapshot: false });
+  // That of the program which erases.
+  const log: typeof import('../../src/base/log.ts') = await import(join(inject('compiled'), 'src/base/log.js'));
+  log.createLog({ level: 'info', pretty: false, stream: { write: () => undefined } }).warn({ account: 'ada' }, 'an account is parked');
+  expect(log.recentLines().join()).toContain('"account":"ada"');
+  const env = { RINGNECK_DATA: data, RINGNECK_LOG_LEVEL: 'silent' };
+  expect((await runHere(['account', 'remove', 'ada', '--erase', '--yes'], { env })).code).toBe(0);
+  expect(log.recentLines().join()).not.toContain('ada');
 });
 
 test('erasing a person ends all sessions, and the links that nobody has used', async () => {

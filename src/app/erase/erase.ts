@@ -4,6 +4,7 @@ import type { Settings } from '../../base/config.ts';
 import { ensureDiskReserve, isDiskFull } from '../../base/disk.ts';
 import { messageOf, RingneckError, TryLaterError, UsageError, unlessRefused } from '../../base/errors.ts';
 import { realPath, writeFileAtomically } from '../../base/files.ts';
+import { forgetLines } from '../../base/log.ts';
 import { openMirrorTokens } from '../../base/secrets/mirror-tokens.ts';
 import { findSecretKey } from '../../base/secrets/secret-key.ts';
 import { Secrets } from '../../base/secrets/secrets.ts';
@@ -115,6 +116,7 @@ async function erase(options: EraseOptions, { goesOn = false } = {}): Promise<Er
     ...tokens.map(text => ({ what: 'token' as const, text })),
   ];
   forgetHistory(data, words);
+  forgetLines();
   removeLeftovers(settings);
   const searched = await searchFolder(options, words, id).catch((error: unknown) => {
     // All that could be done is done: no command to come shall wait for a search that cannot be made.
