@@ -1,6 +1,6 @@
 import type { Report } from '../api/report.ts';
 import { addDays, dayNumber } from '../page/parts/format.ts';
-import { isMetric, type Metric, wordsOf } from '../page/parts/metrics.ts';
+import { DAY_METRICS, isMetric, wordsOf } from '../page/parts/metrics.ts';
 import { type Answered, askFor } from './columns.ts';
 import type { Asking } from './handlers.ts';
 import { linesByReason, tellNoNight, tellWhy } from './report-words.ts';
@@ -10,18 +10,6 @@ type Trend = Report['trends'][number];
 /** Lines of nights, and in all, so that all of it stays on one side. */
 const NIGHTS = 3;
 const LINES = 5;
-
-/** Where the values lie that are not of the night. */
-const COLLECTIONS: Partial<Record<Metric, string>> = {
-  temperature_deviation: 'daily_readiness',
-  readiness_score: 'daily_readiness',
-  sleep_score: 'daily_sleep',
-  spo2_average: 'daily_spo2',
-  activity_score: 'daily_activity',
-  steps: 'daily_activity',
-  active_calories: 'daily_activity',
-  stress_high: 'daily_stress',
-};
 
 /** A month, as far as it has been asked for. */
 export interface Found {
@@ -91,15 +79,14 @@ interface Around {
 /** Days without a value that do not lack their night, where that is where it comes from. */
 function valuesMissing(trend: Trend, days: readonly string[], { today, hasNight, coverage }: Around): string[] {
   if (!isMetric(trend.metric)) return [];
-  const collection = COLLECTIONS[trend.metric];
   const values = new Map(trend.day.map((day, at) => [day, trend.value[at] ?? null]));
-  const rows = coverage.rows(row => coverage.text('collection', row) === collection);
+  const rows = coverage.rows(row => coverage.text('metric', row) === trend.metric);
   const rowOf = new Map(rows.map(row => [coverage.text('day', row), row]));
-  const isOfDay = collection === 'daily_activity' || collection === 'daily_stress';
+  const isOfDay = DAY_METRICS.includes(trend.metric);
   const missing = days.filter(day => day < today && (values.get(day) ?? null) === null && (isOfDay || hasNight.has(day)));
   const why = (day: string) => {
     const row = rowOf.get(day) ?? -1;
-    return collection
+    return rows.length
       ? tellWhy(coverage.text('state', row), coverage.text('reason', row), 'it came without a value')
       : 'the night came without it';
   };
