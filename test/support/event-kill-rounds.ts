@@ -27,8 +27,6 @@ export interface EventKillRound {
   folder: string;
   seed: number;
   kills: number;
-  /** When the first kill is: 0 while it works, 1 while it starts, 2 while it stops; the next ones in turn. */
-  first?: number;
   /** Killed too, or instead, and emptied at times; without one the queue is embedded. */
   redis?: RedisServer;
   deletes: 'once' | 'any';
@@ -38,7 +36,7 @@ export interface EventKillRound {
  * `up` takes a stream of events and is killed again and again: while it works, while it starts, while it stops. In the end each event that
  * was answered 2xx is in the ledger with its outcome, and what was announced last is stored as the service has it.
  */
-export async function eventKillRound({ folder, seed, kills, first = 0, redis, deletes }: EventKillRound): Promise<void> {
+export async function eventKillRound({ folder, seed, kills, redis, deletes }: EventKillRound): Promise<void> {
   const { perSecond, workingMs, settledMs } = PACES[deletes];
   const service = await startChangingService(deletes);
   const data = join(folder, 'data');
@@ -48,7 +46,6 @@ export async function eventKillRound({ folder, seed, kills, first = 0, redis, de
   const killedAt = await killOften(() => startRingneck(['up'], { env }), {
     random: randomFrom(seed),
     kills,
-    first,
     redis,
     workingMs,
   });
@@ -102,14 +99,13 @@ async function killOften(
   {
     random,
     kills,
-    first,
     redis,
     workingMs,
-  }: { random: Random; kills: number; first: number; redis: RedisServer | undefined; workingMs: { least: number; more: number } },
+  }: { random: Random; kills: number; redis: RedisServer | undefined; workingMs: { least: number; more: number } },
 ): Promise<number[]> {
   const killedAt: number[] = [];
   let up: Running | undefined;
-  for (let turn = first; killedAt.length < kills; turn++) {
+  for (let turn = 0; killedAt.length < kills; turn++) {
     const when = (['working', up ? 'working' : 'starting', 'stopping'] as const)[turn % 3]!;
     up ??= start();
     if (when === 'starting') await sleep(below(random, 2_000));
