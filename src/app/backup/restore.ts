@@ -24,6 +24,7 @@ import { WAREHOUSE, warehouseIn } from '../../base/warehouse-file.ts';
 import { lockFolder } from '../../service/lock.ts';
 import { renewWarehouseId } from '../../sync/runs/runs.ts';
 import { Warehouse } from '../../warehouse/warehouse.ts';
+import { removeConsoleSessions } from '../console-sessions.ts';
 import { connectControl } from '../control/connect-control.ts';
 import { asidePath, markerPath } from '../erase/is-erasing.ts';
 import { movePath } from '../move/is-moving.ts';
@@ -74,6 +75,8 @@ export async function restoreBackup(
   try {
     if (!existsSync(readyIn(data))) ensureFree(data, manifest, input.folder);
     const report = findReady(data, manifest, input) ?? (await stage(settings, manifest, input, signal));
+    // They name accounts of what lay here before: a name may be somebody else's in the backup.
+    removeConsoleSessions(data);
     moveAll(data);
     return { ...report, tokens_closed: whyClosed(settings) };
   } catch (error) {

@@ -1,3 +1,4 @@
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { restoreBackup } from '../../../src/app/backup/restore.ts';
@@ -67,4 +68,16 @@ test('who signs in again in a copy has a sign-in of its own there, and that of t
   expect(restored.app.secrets.findSignIn('ada')).toMatchObject({ refreshToken: expect.any(String) });
   expect(restored.app.secrets.findSignIn('ada')).not.toHaveProperty('isLeftToOriginal');
   expect(await server.findPerson(original.app.secrets.find('ada') ?? '')).toBe('ada-1');
+});
+
+test('who had come in to the console of what lay there before does not see what is restored', async () => {
+  const { harness } = await openSignedInHarness(folder, 'entered');
+  const backup = join(folder, 'entered-backup');
+  await harness.commands.backup({ folder: backup, withoutKey: false });
+  const data = join(folder, 'entered-restored');
+  mkdirSync(data, { mode: 0o700 });
+  const sessions = join(data, 'console-sessions.json');
+  writeFileSync(sessions, '[{"role":"person","person":"ada"}]', { mode: 0o600 });
+  await restoreBackup(readSettings({ RINGNECK_DATA: data }), { folder: backup, asCopy: false }, new AbortController().signal);
+  expect(existsSync(sessions)).toBe(false);
 });
