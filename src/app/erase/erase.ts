@@ -193,8 +193,12 @@ async function takeBack(options: EraseOptions, name: string): Promise<void> {
 export async function ensureErasable(options: EraseOptions, warehouse: Warehouse, name: string): Promise<void> {
   const { data, secretKey: key } = options.settings;
   await ensureNamed(warehouse, name);
-  // What cannot be read could not be forgotten either, once the rows have gone.
-  findSecretKey(data, key);
+  // What cannot be read could not be forgotten either, once the rows have gone. A damaged key hinders nothing: it opens nothing.
+  try {
+    findSecretKey(data, key);
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+  }
   new Secrets({ folder: data, key }).names();
   openMirrorTokens(data).names();
   ensureRoom(warehouse.path);

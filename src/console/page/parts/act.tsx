@@ -13,8 +13,12 @@ interface ActProps {
   of: string;
   /** Something is still missing for it. */
   disabled?: boolean;
+  /** It was done; once more when what came of it has been read. */
   onDone?(): void;
 }
+
+/** Whether somebody reads what is to be done, or what came of it: the row from which that was asked stays meanwhile. */
+export const isActing = () => document.querySelector('dialog.act-dialog[open]') !== null;
 
 type Plan = AnswerOf<'POST actions/:name/plan'>;
 type Done = AnswerOf<'POST actions/:name'>;
@@ -53,7 +57,7 @@ export function Act({ action, label, of, disabled = false, onDone }: ActProps) {
         {label}
         <span class="unseen"> {of}</span>
       </button>
-      <dialog ref={dialog} aria-label={`${title}: ${of}`} class="act-dialog">
+      <dialog ref={dialog} aria-label={`${title}: ${of}`} class="act-dialog" onClose={() => done && onDone?.()}>
         <h2>
           {title}: {of}
         </h2>

@@ -1,6 +1,7 @@
+import { useRef } from 'preact/hooks';
 import type { AnswerOf } from '../../api/routes.ts';
 import { LagChart } from '../charts/lag-chart.tsx';
-import { Act } from '../parts/act.tsx';
+import { Act, isActing } from '../parts/act.tsx';
 import { localText } from '../parts/format.ts';
 import { Link } from '../parts/link.tsx';
 import { useSession } from '../parts/session.tsx';
@@ -29,7 +30,7 @@ export function Operations() {
                 <Act action={{ name: 'repair' }} label="Read what is missing…" of="everybody" onDone={operations.again} />
               </p>
             )}
-            {answer.behind.length > 0 && <Behind behind={answer.behind} again={operations.again} />}
+            <Behind behind={answer.behind} again={operations.again} />
             <div class="operations-three">
               {answer.lag && <LagChart lag={answer.lag} />}
               <Queue answer={answer} again={operations.again} />
@@ -49,7 +50,12 @@ export function Operations() {
   );
 }
 
-function Behind({ behind, again }: { behind: Answer['behind']; again(): void }) {
+function Behind({ behind: now, again }: { behind: Answer['behind']; again(): void }) {
+  const shown = useRef(now);
+  // Who is helped is behind no more: the row with the words about that stays until they are read.
+  if (!isActing()) shown.current = now;
+  const behind = shown.current;
+  if (!behind.length) return null;
   return (
     <section class="card">
       <h2>Who is behind, and what helps</h2>
