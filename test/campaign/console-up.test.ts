@@ -1,14 +1,14 @@
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { expect, onTestFinished, test } from 'vitest';
-import { freePort } from '../../queue/redis-server.ts';
-import { signed } from '../../receiver/signed.ts';
-import { hasChromium, openChromium } from '../../support/chromium.ts';
-import { type Running, startRingneck } from '../../support/ringneck.ts';
-import { runHere } from '../../support/run-here.ts';
-import { startSandbox } from '../../support/sandbox.ts';
-import { tempFolder } from '../../support/temp-folder.ts';
-import { placeWarehouse } from '../../support/warehouse.ts';
+import { freePort } from '../queue/redis-server.ts';
+import { signed } from '../receiver/signed.ts';
+import { hasChromium, openChromium } from '../support/chromium.ts';
+import { type Running, startRingneck } from '../support/ringneck.ts';
+import { runHere } from '../support/run-here.ts';
+import { startSandbox } from '../support/sandbox.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+import { placeWarehouse } from '../support/warehouse.ts';
 
 const folder = tempFolder();
 const SECRET = 'a-client-secret';
