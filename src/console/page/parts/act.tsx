@@ -13,7 +13,7 @@ interface ActProps {
   of: string;
   /** Something is still missing for it. */
   disabled?: boolean;
-  /** It was done; once more when what came of it has been read. */
+  /** It was done; and when the dialog closes, for what changed meanwhile is not shown yet. */
   onDone?(): void;
 }
 
@@ -57,7 +57,7 @@ export function Act({ action, label, of, disabled = false, onDone }: ActProps) {
         {label}
         <span class="unseen"> {of}</span>
       </button>
-      <dialog ref={dialog} aria-label={`${title}: ${of}`} class="act-dialog" onClose={() => done && onDone?.()}>
+      <dialog ref={dialog} aria-label={`${title}: ${of}`} class="act-dialog" onClose={() => onDone?.()}>
         <h2>
           {title}: {of}
         </h2>
