@@ -7,6 +7,10 @@ const startProcesses = ['test/base/access.test.ts', 'test/service/lock.test.ts',
 /** Rooms whose tests start others and share a process themselves. */
 const shared = ['app', 'cli', 'console', 'end-to-end', 'examples', 'jobs', 'mcp', 'queue', 'support', 'sync', 'warehouse'];
 
+/** What must hold of a lake as of a file; the tests of a lake alone say whether this machine has what they need. */
+const contract = ['order'];
+const canHaveLakes = process.env.DUCKDB_TEST_EXTENSIONS !== undefined;
+
 export default defineConfig({
   test: {
     globalSetup: ['test/support/memory.ts', 'test/support/build.ts'],
@@ -22,6 +26,15 @@ export default defineConfig({
     maxWorkers: availableParallelism() + 1,
     // What files import is loaded once by each worker, a third of their time: hooks of shared helpers stand inside of functions.
     projects: [
+      {
+        extends: true,
+        test: {
+          name: 'lake',
+          include: canHaveLakes ? contract.map(name => `test/warehouse/${name}.test.ts`) : [],
+          env: { TEST_STORE: 'lake' },
+          isolate: false,
+        },
+      },
       {
         extends: true,
         test: {

@@ -1,11 +1,13 @@
-import { existsSync, utimesSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { utimesSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { chromium, type Page } from 'playwright-core';
 import { addDays } from '../schema/instant.ts';
 import { readSettings } from '../src/base/config.ts';
 import { createLog } from '../src/base/log.ts';
 import { openConsole } from '../src/console/server/console.ts';
+import { BROWSER } from './browser.ts';
+import { measureBeside } from './console-beside.ts';
 import { fillConsole, LAST_DAY, personNamed } from './console-warehouse.ts';
 import { type Bench, quantile, type Row } from './row.ts';
 import { defineTask, runTask, startTask } from './task.ts';
@@ -14,11 +16,6 @@ const PEOPLE = 50;
 const LOOKS = 50;
 /** Milliseconds to the last chart, p95. */
 const LIMITS = { overview: 400, person: 500, day: 250, step: 120 } as const;
-const BROWSER = (process.env.PATH ?? '')
-  .split(delimiter)
-  .flatMap(folder => ['chromium', 'chromium-browser', 'google-chrome'].map(name => join(folder, name)))
-  .find(path => existsSync(path));
-
 /** Serves the console over a data folder that nobody owns, on the morning of its last day. */
 export const serveConsole = defineTask(import.meta.url, 'serveConsole', async ({ data }: { data: string }) => {
   const parts = {
@@ -36,7 +33,7 @@ export async function measureConsole(bench: Bench): Promise<Row[]> {
   const days = bench.consoleDays;
   const { samples } = await runTask(fillConsole, { data, people: PEOPLE, days });
   bench.say(`console: ${(samples / 1e6).toFixed(0)} M samples of ${PEOPLE} people are there`);
-  return measureScreens(data, { samples, days, say: bench.say });
+  return [...(await measureScreens(data, { samples, days, say: bench.say })), ...(await measureBeside(bench))];
 }
 
 /** The same over a folder that `fillConsole` has filled. */

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DuckDBInstance } from '@duckdb/node-api';
 import { Pool } from 'undici';
@@ -21,8 +22,8 @@ export const EVENTS_FROM = '2025-11-08';
 export const BACKFILLED_TO = '2025-11-05';
 
 /** The types with documents of days, which events announce. */
-export const datedResources = resources.flatMap(({ name, dated, dataType }) =>
-  dated && dataType !== undefined ? [{ name, dataType }] : [],
+export const datedResources = resources.flatMap(({ name, dated, dataType, dayField = 'day' }) =>
+  dated && dataType !== undefined ? [{ name, dataType, dayField }] : [],
 );
 
 export const accountNames = (accounts: number) => Array.from({ length: accounts }, (_, i) => `account-${String(i).padStart(3, '0')}`);
@@ -71,6 +72,8 @@ export interface Up {
   cpu(): number;
   /** Starts a command that works through its control socket. */
   command(...args: string[]): ChildProcess;
+  /** An address by which somebody comes into its console, who may look. */
+  consoleLink(): Promise<string>;
   stop(): Promise<void>;
 }
 
@@ -85,6 +88,7 @@ export async function startUp(folder: Folder): Promise<Up> {
   const env = {
     ...environmentOf(folder),
     RINGNECK_PORT: String(port),
+    RINGNECK_CONSOLE_PORT: String(await freePort()),
     RINGNECK_CALLBACK_URL: callbackUrl,
     RINGNECK_CLIENT_ID: 'bench',
     RINGNECK_CLIENT_SECRET: SECRET,
@@ -104,7 +108,7 @@ export async function startUp(folder: Folder): Promise<Up> {
   lines.on('line', line => {
     if (!line.startsWith('{')) return void process.stderr.write(`ringneck up: ${line}\n`);
     const { msg, level, reason, ms, outcome } = JSON.parse(line) as SettledLine & { msg: string; level: number; reason?: string };
-    if (msg === 'event settled') settled.push({ ms, outcome });
+    if (msg === 'event finished') settled.push({ ms, outcome });
     else said.add(msg);
     if (level >= 40) process.stderr.write(`ringneck up: ${msg}${reason ? `: ${reason}` : ''}\n`);
   });
@@ -131,6 +135,14 @@ export async function startUp(folder: Folder): Promise<Up> {
       const command = spawn(process.execPath, [MAIN, ...args], { env, stdio: 'ignore' });
       killAtExit(command);
       return command;
+    },
+    async consoleLink() {
+      const command = spawn(process.execPath, [MAIN, 'console', '--no-open', '--role', 'reader'], {
+        env,
+        stdio: ['ignore', 'pipe', 'ignore'],
+      });
+      killAtExit(command);
+      return (await text(command.stdout)).trim();
     },
     async stop() {
       if (up.exitCode !== null || up.signalCode !== null) return;
@@ -224,7 +236,7 @@ export const sendEvents = defineTask(
 export interface ReadEventsJob {
   path: string;
   /** Tables of documents, and the first day of those that events announced. */
-  tables: string[];
+  tables: { name: string; dayField: string }[];
   from: string;
 }
 
@@ -244,7 +256,7 @@ export const readEvents = defineTask(import.meta.url, 'readEvents', async ({ pat
   const read = async (sql: string) => (await connection.runAndReadAll(sql)).getRows();
   const outcomes = (await read('SELECT outcome, count(*) FROM sync.events GROUP BY 1 ORDER BY 1')).map(row => [row[0], Number(row[1])]);
   const times = await read('SELECT epoch_us(received_at) / 1000, epoch_us(committed_at) / 1000 FROM sync.events ORDER BY 1');
-  const counts = tables.map(table => `(SELECT count(*) FROM "${table}" WHERE day >= DATE '${from}')`);
+  const counts = tables.map(({ name, dayField }) => `(SELECT count(*) FROM "${name}" WHERE "${dayField}" >= DATE '${from}')`);
   const [[documents]] = (await read(`SELECT ${counts.join(' + ')}`)) as [[bigint]];
   connection.closeSync();
   instance.closeSync();
@@ -254,7 +266,7 @@ export const readEvents = defineTask(import.meta.url, 'readEvents', async ({ pat
 const PEOPLE = 20;
 export const ACCOUNTS = 50;
 /** What the warehouse holds before the first event. */
-const STORED_FROM = '2025-10-01';
+export const STORED_FROM = '2025-10-01';
 /** A service has been up for a while when it is measured. */
 const WARM_UP = { events: 250, perSecond: 50 };
 
@@ -303,7 +315,7 @@ export async function withEventHarness<Result>(
       },
       async read() {
         await up.stop();
-        const read = await runTask(readEvents, { path: warehouseIn(folder), tables: collections, from: EVENTS_FROM });
+        const read = await runTask(readEvents, { path: warehouseIn(folder), tables: datedResources, from: EVENTS_FROM });
         const { outcomes, documents } = read;
         if (outcomes.stored !== sent || documents !== sent || read.times.length !== sent) {
           throw new Error(
@@ -313,7 +325,7 @@ export async function withEventHarness<Result>(
         return read;
       },
     };
-    await ended(up.command('backfill', '--from', STORED_FROM, '--to', BACKFILLED_TO));
+    await endedWell(up.command('backfill', '--from', STORED_FROM, '--to', BACKFILLED_TO));
     await harness.send(WARM_UP.events, WARM_UP.perSecond);
     await up.untilSettled(WARM_UP.events, 30_000);
     return await work(harness);
@@ -322,7 +334,8 @@ export async function withEventHarness<Result>(
   }
 }
 
-async function ended(command: ReturnType<Up['command']>): Promise<void> {
+/** Waits for a backfill. @throws where it does not end well */
+export async function endedWell(command: ReturnType<Up['command']>): Promise<void> {
   const [code] = await once(command, 'exit');
   if (code !== 0) throw new Error(`ringneck backfill ended with exit code ${code}`);
 }

@@ -132,10 +132,10 @@ function backlogs(times: readonly [number, number][]): number[] {
   return counts;
 }
 
-const LIVE_PER_SECOND = 50;
+export const LIVE_PER_SECOND = 50;
 const LIVE_LIMIT = { p50: 50, p95: 200, beside: 2.5 };
 
-interface Lag {
+export interface Lag {
   p50: number;
   p95: number;
 }
@@ -180,7 +180,8 @@ export async function measureLive(bench: Bench): Promise<Row[]> {
   return rows;
 }
 
-async function measureLag({ up, send }: EventHarness, seconds: number, say: (text: string) => void): Promise<Lag> {
+/** How long events of a steady stream wait, from acceptance to commit: milliseconds. */
+export async function measureLag({ up, send }: EventHarness, seconds: number, say: (text: string) => void): Promise<Lag> {
   const before = up.settled.length;
   const count = LIVE_PER_SECOND * seconds;
   const sending = await send(count, LIVE_PER_SECOND);

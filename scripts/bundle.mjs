@@ -21,7 +21,7 @@ const bundle = await rolldown({
   input: Object.fromEntries(Object.entries(PROGRAMS).map(([name, path]) => [name, join(dist, path)])),
   platform: 'node',
   // They look for files of their own beside them, or are loaded by few commands.
-  external: ['@duckdb/node-bindings', /^@electric-sql\//, /^@fastify\//, 'fastify', 'msgpackr-extract', 'open', 'pino-pretty'],
+  external: ['@duckdb/node-bindings', /^@electric-sql\//, /^@fastify\//, 'fastify', 'msgpackr-extract', 'open', 'pg', 'pino-pretty'],
   plugins: [
     {
       // Of its hundred files one: as they are it takes 60 ms to load them.

@@ -43,7 +43,7 @@ test('docs/commands.md lists every command, and no other', () => {
   );
 });
 
-test.each(['account', 'participants', 'subscriptions'])('docs/commands.md lists every subcommand of %s', name => {
+test.each(['account', 'participants', 'subscriptions', 'lake'])('docs/commands.md lists every subcommand of %s', name => {
   const row = commands.split('\n').find(line => line.startsWith(`| \`ringneck ${name}\` |`));
   const command = createProgram().commands.find(one => one.name() === name);
   const listed = [...row!.matchAll(/`([a-z-]+)`/g)].map(match => match[1]);

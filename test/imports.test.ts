@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { parseAst } from 'vitest/node';
 
-const peers = ['src/client', 'src/sign-in', 'src/warehouse', 'src/queue', 'src/receiver', 'src/service'];
+const peers = ['src/client', 'src/sign-in', 'src/warehouse', 'src/queue', 'src/receiver', 'src/service', 'src/machines'];
 const below = ['schema', 'src/base', ...peers];
 
 // The architecture is these three tables.
@@ -40,6 +40,7 @@ const packagesOnlyIn: Record<string, string[]> = {
   commander: ['src/cli'],
   open: ['src/cli'],
   oauth4webapi: ['src/sign-in'],
+  pg: ['src/machines'],
 };
 const packagesOf: Record<string, string[]> = { schema: ['zod'] };
 /** Of the warehouse other rooms import what lies in front, some also its readers; what lies in front does not know DuckDB. */
@@ -48,9 +49,16 @@ const inWarehouse = {
   isReader: (path: string) => path.startsWith('src/warehouse/readers/'),
   readersFor: ['src/app', 'src/cli'],
   duckdb: 'src/warehouse/store/duckdb.ts',
-  /** The store that is a file, and who knows that it is one. */
-  file: 'src/warehouse/store/file/',
-  fileFor: ['src/warehouse/warehouse.ts', 'src/warehouse/readers/open-reader.ts', 'src/warehouse/readers/export/lock.ts'],
+  /** What a store is, and who knows that it is one. A lake keeps others out of its folder by a file. */
+  stores: {
+    'src/warehouse/store/file/': [
+      'src/warehouse/warehouse.ts',
+      'src/warehouse/readers/open-reader.ts',
+      'src/warehouse/readers/export/lock.ts',
+      'src/warehouse/store/lake/',
+    ],
+    'src/warehouse/store/lake/': ['src/warehouse/warehouse.ts', 'src/warehouse/lake.ts', 'src/warehouse/readers/search.ts'],
+  },
 };
 /** The one file that reads process.env, and who may import what it exports of it. */
 const environmentIn = { file: 'src/base/config.ts', exportedAs: 'environment', onlyFor: ['src/app', 'src/cli'] };
@@ -162,7 +170,8 @@ const BEHIND_FRONT = 'it lies behind the front of src/warehouse, or behind its s
 
 function mayEnterWarehouse(path: string, zone: string, target: string): boolean {
   if (zone === 'src/warehouse') {
-    if (target.startsWith(inWarehouse.file) && !path.startsWith(inWarehouse.file)) return inWarehouse.fileFor.includes(path);
+    const [store, knownTo] = Object.entries(inWarehouse.stores).find(([folder]) => target.startsWith(folder)) ?? [];
+    if (store && knownTo && !path.startsWith(store)) return knownTo.some(place => path.startsWith(place));
     return !inWarehouse.isFront(path) || target !== inWarehouse.duckdb;
   }
   return inWarehouse.isFront(target) || (inWarehouse.isReader(target) && inWarehouse.readersFor.includes(zone));
@@ -299,12 +308,12 @@ test.each([
   [
     'src/ledger/a.ts',
     `import type { Pipeline } from '../sync/pipeline.ts';`,
-    'src/ledger/a.ts imports src/sync/pipeline.ts: src/ledger may import only schema, src/base, src/client, src/sign-in, src/warehouse, src/queue, src/receiver, src/service, src/ledger',
+    'src/ledger/a.ts imports src/sync/pipeline.ts: src/ledger may import only schema, src/base, src/client, src/sign-in, src/warehouse, src/queue, src/receiver, src/service, src/machines, src/ledger',
   ],
   [
     'src/sync/a.ts',
     `import { collect } from '../../jobs/collect-window.ts';`,
-    'src/sync/a.ts imports jobs/collect-window.ts: src/sync may import only schema, src/base, src/client, src/sign-in, src/warehouse, src/queue, src/receiver, src/service, src/ledger, src/sync',
+    'src/sync/a.ts imports jobs/collect-window.ts: src/sync may import only schema, src/base, src/client, src/sign-in, src/warehouse, src/queue, src/receiver, src/service, src/machines, src/ledger, src/sync',
   ],
   [
     'jobs/collect-window.ts',

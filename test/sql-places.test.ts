@@ -4,8 +4,8 @@ import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { parseAst } from 'vitest/node';
 
-/** SQL over the ledger, over data, as files; and what PGlite itself is told. */
-const MAY_HAVE_SQL = ['schema', 'src/ledger', 'src/warehouse', 'src/queue'];
+/** SQL over the ledger, over data, as files; and what the Postgres of a queue or of a lake is told. */
+const MAY_HAVE_SQL = ['schema', 'src/ledger', 'src/warehouse', 'src/queue', 'src/machines'];
 
 /** How a statement begins, on a line of its own or after the first parenthesis of one; a command of the shell does not begin with one. */
 const STATEMENT = new RegExp(
@@ -56,7 +56,7 @@ function listSql(path: string, source: string): string[] {
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
-test('SQL stands in the ledger, the warehouse, the schema and the queue', () => {
+test('SQL stands in the ledger, the warehouse, the schema, the queue and what machines have in common', () => {
   const files = ['schema', 'src', 'jobs'].flatMap(top =>
     readdirSync(join(root, top), { recursive: true, encoding: 'utf8' })
       .filter(file => file.endsWith('.ts'))

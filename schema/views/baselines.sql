@@ -9,28 +9,39 @@ FROM (
   SELECT
     user_id,
     day,
-    coalesce(activity_unfinished, false) AS is_unfinished,
+    coalesce(activity.unfinished, false) AS is_unfinished,
     unnest(range(1, 17)) AS place,
     unnest([
-      CAST(average_hrv AS DOUBLE),
-      lowest_heart_rate,
-      average_heart_rate,
-      average_breath,
-      temperature_deviation,
-      spo2_average,
-      total_sleep_duration,
-      deep_sleep_duration,
-      rem_sleep_duration,
-      efficiency,
-      sleep_score,
-      readiness_score,
-      activity_score,
-      stress_high,
-      steps,
-      active_calories
+      CAST(night.average_hrv AS DOUBLE),
+      night.lowest_heart_rate,
+      night.average_heart_rate,
+      night.average_breath,
+      readiness.temperature_deviation,
+      spo2.average,
+      night.total_sleep_duration,
+      night.deep_sleep_duration,
+      night.rem_sleep_duration,
+      night.efficiency,
+      scored.score,
+      readiness.score,
+      activity.score,
+      stress.stress_high,
+      activity.steps,
+      activity.active_calories
     ]) AS value
-  FROM daily
-  WHERE (first_day IS NULL OR day >= first_day::DATE) AND (last_day IS NULL OR day <= last_day::DATE)
+  FROM (
+    SELECT
+      user_id,
+      day,
+      arg_max(scored, sk) AS scored,
+      arg_max(readiness, sk) AS readiness,
+      arg_max(activity, sk) AS activity,
+      arg_max(stress, sk) AS stress,
+      arg_max(spo2, sk) AS spo2,
+      any_value(night) AS night
+    FROM facts_between(first_day, last_day)
+    GROUP BY user_id, day
+  )
 );
 COMMENT ON MACRO TABLE measured_between IS 'What baselines are made of, of the days from first_day to last_day, both included: for each day of daily and each metric (place is its number, see metric_at) the value as it is there, and as it counts (finite): null where it is missing, of 1e100 and more of either sign, or of an unfinished day. Null: no bound';
 

@@ -5,8 +5,9 @@ CREATE OR REPLACE MACRO sync.over_at(service_at, read_at) AS
 COMMENT ON MACRO sync.over_at IS 'Of a row of sync.windows the moment that tells which days were over when it was read: service_at, or the earlier of service_at and read_at where they are at most 31 days apart, or read_at where there is no service_at';
 
 -- What is known of each account, collection and day, from the ledger and the documents. For each day the reading that covers it and was
--- settled last decides. What is stored is never called missing, unless only a part of it may be there: pages are stored as they come.
-CREATE OR REPLACE MACRO sync.coverage_between(first_day, last_day, accounts := NULL::VARCHAR[]) AS TABLE
+-- settled last decides. What is stored is never called missing, unless only a part of it may be there: pages are stored as they come. What is
+-- no list of accounts is all of them: a lake keeps no default that is NULL, nor one that is a list.
+CREATE OR REPLACE MACRO sync.coverage_between(first_day, last_day, accounts := 'all') AS TABLE
 WITH
   -- Numbers of days since 1970: lists of them are cheaper than lists of dates.
   bounds AS (
@@ -26,7 +27,7 @@ WITH
     FROM sync.windows w LEFT JOIN sync.runs r ON r.run_id = w.run_id
     -- What lay in the future when it was its turn was not asked for.
     WHERE (w.outcome IS DISTINCT FROM 'complete' OR w.requested_at IS NOT NULL)
-      AND (accounts IS NULL OR (w.user_id BETWEEN list_min(accounts) AND list_max(accounts) AND list_contains(accounts, w.user_id)))
+      AND (TRY_CAST(accounts AS VARCHAR[]) IS NULL OR (w.user_id BETWEEN list_min(TRY_CAST(accounts AS VARCHAR[])) AND list_max(TRY_CAST(accounts AS VARCHAR[])) AND list_contains(TRY_CAST(accounts AS VARCHAR[]), w.user_id)))
   ),
   readings_by_day AS (
     SELECT user_id, collection, start_n, number, rows_by_day, settled_at, read_order, read_at, stopped, open_since,
@@ -65,16 +66,17 @@ WITH
   ),
   -- Windows of an earlier version were written without counts: only of their days are the rows counted.
   uncounted AS (
-    SELECT k.user_id, k.n, count(*) AS heart_rows
-    FROM (SELECT user_id, n FROM known WHERE heart_rows = -1) k
+    SELECT k.user_id, k.collection, k.n, count(*) AS heart_rows
+    FROM (SELECT user_id, collection, n FROM known WHERE heart_rows = -1) k
     JOIN main.heart_rate h ON h.user_id = k.user_id AND date_diff('day', TIMESTAMP '1970-01-01', h.ts) = k.n
-    GROUP BY k.user_id, k.n
+    WHERE (first_day IS NULL OR h.ts >= first_day::DATE) AND (last_day IS NULL OR h.ts < last_day::DATE + 1)
+    GROUP BY k.user_id, k.collection, k.n
   ),
   stored AS (
     SELECT user_id, collection, date_diff('day', DATE '1970-01-01', day) AS n, documents, rejected
     FROM sync.document_days
     WHERE (day IS NULL OR day BETWEEN first_day::DATE AND last_day::DATE)
-      AND (accounts IS NULL OR (user_id BETWEEN list_min(accounts) AND list_max(accounts) AND list_contains(accounts, user_id)))
+      AND (TRY_CAST(accounts AS VARCHAR[]) IS NULL OR (user_id BETWEEN list_min(TRY_CAST(accounts AS VARCHAR[])) AND list_max(TRY_CAST(accounts AS VARCHAR[])) AND list_contains(TRY_CAST(accounts AS VARCHAR[]), user_id)))
   ),
   -- Of each collection how its last reading ended, and when it last answered: the service may refuse it to an account that is active.
   answers AS (
@@ -83,7 +85,7 @@ WITH
            max(committed_at) FILTER (outcome = 'complete' AND requested_at IS NOT NULL) AS answered_at
     FROM sync.windows
     WHERE outcome <> 'stopped'
-      AND (accounts IS NULL OR (user_id BETWEEN list_min(accounts) AND list_max(accounts) AND list_contains(accounts, user_id)))
+      AND (TRY_CAST(accounts AS VARCHAR[]) IS NULL OR (user_id BETWEEN list_min(TRY_CAST(accounts AS VARCHAR[])) AND list_max(TRY_CAST(accounts AS VARCHAR[])) AND list_contains(TRY_CAST(accounts AS VARCHAR[]), user_id)))
     GROUP BY user_id, collection
   ),
   places AS (
@@ -94,7 +96,7 @@ WITH
                 WHEN r.outcome = 'not_authorised' AND r.refused_at > a.since THEN r.reason END AS unasked_reason
     FROM sync.accounts a CROSS JOIN sync.collections c
     LEFT JOIN answers r ON r.user_id = a.user_id AND r.collection = c.collection
-    WHERE accounts IS NULL OR list_contains(accounts, a.user_id)
+    WHERE TRY_CAST(accounts AS VARCHAR[]) IS NULL OR list_contains(TRY_CAST(accounts AS VARCHAR[]), a.user_id)
   ),
   cells AS (
     SELECT user_id, collection, unnest(CASE WHEN dated THEN range(first_n, last_n + 1) ELSE [NULL] END) AS n,
@@ -114,7 +116,7 @@ WITH
     FROM cells c
     LEFT JOIN known k ON k.user_id = c.user_id AND k.collection = c.collection AND k.n IS NOT DISTINCT FROM c.n
     LEFT JOIN begun b ON b.user_id = c.user_id AND b.collection = c.collection AND b.n IS NOT DISTINCT FROM c.n
-    LEFT JOIN uncounted u ON c.collection = 'heart_rate' AND u.user_id = c.user_id AND u.n = c.n
+    LEFT JOIN uncounted u ON u.user_id = c.user_id AND u.collection = c.collection AND u.n = c.n
     LEFT JOIN stored s ON s.user_id = c.user_id AND s.collection = c.collection AND s.n IS NOT DISTINCT FROM c.n
   ),
   judged AS (

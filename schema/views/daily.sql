@@ -1,7 +1,8 @@
 -- after: nights
--- Each table is a branch of `facts`, so that a filter on user and day reaches all of them. What a document says is one value there: with
--- a column for each of its fields, grouping takes twice the time and memory.
-CREATE OR REPLACE VIEW daily AS
+-- Of each table a branch, so that a filter on user and day reaches all of them. What a document says is one value: with a column for each of
+-- its fields, grouping takes twice the time and memory. Apart from daily_between: a branch is read even where nobody asks for it, and the
+-- metrics of baselines are all of these.
+CREATE OR REPLACE MACRO facts_between(first_day, last_day) AS TABLE
 WITH estimates AS (
   SELECT user_id, day, vo2_max, day AS vo2_max_day
   FROM vo2_max
@@ -9,16 +10,19 @@ WITH estimates AS (
   QUALIFY row_number() OVER (PARTITION BY user_id, day ORDER BY timestamp DESC, sk DESC) = 1
 ),
 dated AS (
-  SELECT user_id, day FROM daily_sleep
-  UNION ALL SELECT user_id, day FROM daily_readiness
-  UNION ALL SELECT user_id, day FROM daily_activity
-  UNION ALL SELECT user_id, day FROM daily_stress
-  UNION ALL SELECT user_id, day FROM daily_resilience
-  UNION ALL SELECT user_id, day FROM daily_spo2
-  UNION ALL SELECT user_id, day FROM vo2_max
-  UNION ALL SELECT user_id, day FROM sleep
-  UNION ALL SELECT user_id, day FROM session
-  UNION ALL SELECT user_id, day FROM workout
+  FROM (
+    SELECT user_id, day FROM daily_sleep
+    UNION ALL SELECT user_id, day FROM daily_readiness
+    UNION ALL SELECT user_id, day FROM daily_activity
+    UNION ALL SELECT user_id, day FROM daily_stress
+    UNION ALL SELECT user_id, day FROM daily_resilience
+    UNION ALL SELECT user_id, day FROM daily_spo2
+    UNION ALL SELECT user_id, day FROM vo2_max
+    UNION ALL SELECT user_id, day FROM sleep
+    UNION ALL SELECT user_id, day FROM session
+    UNION ALL SELECT user_id, day FROM workout
+  )
+  WHERE first_day IS NULL OR day >= first_day::DATE - 366
   UNION ALL BY NAME FROM estimates
 ),
 -- One absurd day must not end the query of everybody: from the year 1 to now there are 740,000 days.
@@ -32,12 +36,19 @@ days AS (
       last_value(vo2_max IGNORE NULLS) OVER by_day AS vo2_max,
       last_value(vo2_max_day IGNORE NULLS) OVER by_day AS vo2_max_day
     FROM (
-      SELECT user_id, day, any_value(vo2_max) AS vo2_max, any_value(vo2_max_day) AS vo2_max_day FROM dated GROUP BY user_id, day
+      -- Of the days before the bounds the last one counts, of those behind them that there is one.
+      SELECT user_id, max(day) AS day, arg_max(vo2_max, day) AS vo2_max, max(vo2_max_day) AS vo2_max_day
+      FROM (
+        SELECT user_id, least(day, last_day::DATE + 1) AS day, greatest(least(day, last_day::DATE + 1), first_day::DATE - 1) AS place, vo2_max, vo2_max_day
+        FROM dated
+      )
+      GROUP BY user_id, place
     )
     WINDOW by_day AS (PARTITION BY user_id ORDER BY day)
   )
-),
-facts AS (
+)
+SELECT user_id, day, sk, vo2_max, vo2_max_day, scored, readiness, activity, stress, spo2, night
+FROM (
   SELECT user_id, day, vo2_max, vo2_max_day FROM days
   UNION ALL BY NAME
   SELECT user_id, day, sk, {score: score} AS scored FROM daily_sleep
@@ -54,14 +65,25 @@ facts AS (
       active_calories: active_calories, total_calories: total_calories, average_met_minutes: average_met_minutes,
       high_activity_time: high_activity_time, medium_activity_time: medium_activity_time, low_activity_time: low_activity_time,
       sedentary_time: sedentary_time, resting_time: resting_time, non_wear_time: non_wear_time, inactivity_alerts: inactivity_alerts,
-      sampled_time: met_count * met_interval
+      recorded_time: recorded_time,
+      -- From 4 a.m. to midnight are 72,000 s.
+      unfinished: coalesce(
+        recorded_time,
+        greatest(
+          list_sum([non_wear_time, resting_time, sedentary_time, low_activity_time, medium_activity_time, high_activity_time]),
+          met_count * met_interval
+        )
+      ) < 72000
     } AS activity
-  FROM daily_activity
+  FROM (
+    SELECT
+      *,
+      non_wear_time + resting_time + sedentary_time + low_activity_time + medium_activity_time + high_activity_time AS recorded_time
+    FROM daily_activity
+  )
   UNION ALL BY NAME
   SELECT user_id, day, sk, {day_summary: day_summary, stress_high: stress_high, recovery_high: recovery_high} AS stress
   FROM daily_stress
-  UNION ALL BY NAME
-  SELECT user_id, day, sk, {level: level} AS resilience FROM daily_resilience
   UNION ALL BY NAME
   SELECT
     user_id, day, sk,
@@ -79,6 +101,15 @@ facts AS (
       average_hrv: average_hrv, average_breath: average_breath
     } AS night
   FROM nights
+)
+WHERE (first_day IS NULL OR day >= first_day::DATE) AND (last_day IS NULL OR day <= last_day::DATE);
+COMMENT ON MACRO TABLE facts_between IS 'What daily and baselines are made of, of the days from first_day to last_day, both included: for each day of daily a row, and one for each document of it that has a metric of baselines. Of several documents of one kind the one with the greatest sk counts. Null: no bound';
+
+CREATE OR REPLACE MACRO daily_between(first_day, last_day) AS TABLE
+WITH facts AS (
+  FROM facts_between(first_day, last_day)
+  UNION ALL BY NAME
+  SELECT user_id, day, sk, {level: level} AS resilience FROM daily_resilience
   UNION ALL BY NAME
   SELECT user_id, day, sleep_id AS nap, total_sleep_duration AS nap_duration FROM naps
   UNION ALL BY NAME
@@ -160,30 +191,25 @@ SELECT
   activity.sedentary_time,
   activity.resting_time,
   activity.non_wear_time,
-  activity.non_wear_time + activity.resting_time + activity.sedentary_time
-    + activity.low_activity_time + activity.medium_activity_time + activity.high_activity_time AS recorded_time,
+  activity.recorded_time AS recorded_time,
   activity.inactivity_alerts,
   sessions,
   workouts,
   workout_duration,
   activity.non_wear_time / nullif(recorded_time, 0) AS non_wear_share,
-  -- From 4 a.m. to midnight are 72,000 s.
-  coalesce(
-    recorded_time,
-    greatest(
-      list_sum([
-        activity.non_wear_time, activity.resting_time, activity.sedentary_time,
-        activity.low_activity_time, activity.medium_activity_time, activity.high_activity_time
-      ]),
-      activity.sampled_time
-    )
-  ) < 72000 AS activity_unfinished,
+  activity.unfinished AS activity_unfinished,
   CASE WHEN recorded_time > 0 THEN activity.non_wear_time * 2 >= CASE WHEN activity_unfinished THEN 86400 ELSE recorded_time END END AS ring_not_worn,
   night.sleep_id IS NULL AS night_missing,
   activity.id IS NULL AS activity_missing
-FROM joined;
+FROM joined
+WHERE (first_day IS NULL OR day >= first_day::DATE) AND (last_day IS NULL OR day <= last_day::DATE);
+COMMENT ON MACRO TABLE daily_between IS 'daily of the days from first_day to last_day, both included: what of daily is the same whatever comes before and after is not computed, so that a short range of everybody is quick. Null: no bound. FROM daily_between(''2025-01-01'', ''2025-01-31'') WHERE user_id = ''ada''';
+
+CREATE OR REPLACE VIEW daily AS
+FROM daily_between(NULL, NULL);
 -- example of daily: SELECT day, sleep_score, readiness_score, stress_summary, steps FROM daily WHERE user_id = 'ada' ORDER BY day DESC LIMIT 7
 COMMENT ON VIEW daily IS 'One row for each user and day, from the first day of the person’s documents, suggested bedtimes, tags, rest modes and ages of vessels aside, to the last: days of which nothing is known have a row too, of more than 366 on end only the first 366. Where the service has two documents of one kind for a day, the one stored last. The night is the main sleep of nights';
+COMMENT ON COLUMN daily.user_id IS 'The account, as named by `account add`';
 COMMENT ON COLUMN daily.day IS 'The day, as the service says: a night counts to the day of waking (2.12), an activity to the day on which its 24 hours start at 4 a.m. (2.5)';
 COMMENT ON COLUMN daily.sleep_score IS 'Sleep score, of daily_sleep [score, 1 to 100]';
 COMMENT ON COLUMN daily.readiness_score IS 'Readiness score, of daily_readiness [score, 1 to 100]';

@@ -1,5 +1,5 @@
 import { isoOf } from '../../schema/instant.ts';
-import { UsageError } from '../base/errors.ts';
+import { RingneckError, UsageError } from '../base/errors.ts';
 import {
   type Account,
   accountEntry,
@@ -25,7 +25,7 @@ import { type AddedAccount, askWhose, BLIND, beginAccount, ensureIdFree, ensureN
 import type { App } from './app.ts';
 import { withFix } from './fixes.ts';
 import { holdsTokens } from './kept-tokens.ts';
-import { findReadableSignIn, listLeftOf, OTHERS, takeBackEnded } from './take-back.ts';
+import { findOtherOwner, findReadableSignIn, listLeftOf, OTHERS, takeBackEnded } from './take-back.ts';
 
 export interface AccountReport {
   user_id: string;
@@ -82,6 +82,7 @@ export async function addAccount(
     if (token === undefined) throw new UsageError(`${name} has no token that could be kept: give one without --keep-token`);
     await ensurePersonStays(app, name, person);
     await ensureNoTwin(app.warehouse, name, person);
+    await ensureNobodysElse(app, name, token);
     const former = await findAccount(app.warehouse, name);
     const keep = () => {
       hadSignIn = app.secrets.hasSignIn(name);
@@ -118,6 +119,16 @@ async function ensureNotWithdrawn({ warehouse }: App, name: string): Promise<voi
 async function ensurePersonStays({ warehouse }: App, name: string, person: string | undefined): Promise<void> {
   const withdrawn = await findWithdrawnTwin(warehouse, name, person);
   if (withdrawn !== undefined) throw new UsageError(`${tellWithdrawn(withdrawn)} (the token given for ${name} is theirs)`);
+}
+
+/** @throws RingneckError where another account has the very token; not where this one has it already */
+async function ensureNobodysElse(app: App, name: string, token: string): Promise<void> {
+  if (app.secrets.findOwner([token], [name]) !== undefined) return;
+  const other = await findOtherOwner(app, name, [token]);
+  if (other === undefined) return;
+  throw new RingneckError(
+    `the account ${other} has the same token, and nothing was stored: to read its person as ${name}, first ringneck account remove ${other}`,
+  );
 }
 
 /** Whose the token is, where there is somebody else whose it might be. */

@@ -5,6 +5,7 @@ import { ServiceError } from '../client/error.ts';
 import {
   type Account,
   accountEntry,
+  accountExists,
   changeAccounts,
   findAccount,
   findServiceUserId,
@@ -19,7 +20,9 @@ import { findPerson, findTwin, findWithdrawnTwin, isAnother } from '../sync/verd
 import type { LedgerEntry } from '../warehouse/sql.ts';
 import { holdsDataOf } from '../warehouse/stored-documents.ts';
 import type { App } from './app.ts';
+import { endConsoleSessionsOf } from './console-sessions.ts';
 import { TRIED_MS } from './doctor/accounts.ts';
+import { removePersonFiles } from './person-files/folder.ts';
 
 export const BLIND =
   'the service never said whose the data of this account are, so nobody can tell whether the new token is of the same person: if it is not, remove the account and add it by another name';
@@ -89,12 +92,8 @@ export async function ensureNoTwin(warehouse: App['warehouse'], name: string, pe
 }
 
 /** Keeps a token at once where it need not be proven. Within `changeAccounts`. */
-export async function beginAccount(
-  { warehouse, secrets }: App,
-  name: string,
-  credential: Credential,
-  serviceUser: string | undefined,
-): Promise<AddedAccount> {
+export async function beginAccount(app: App, name: string, credential: Credential, serviceUser: string | undefined): Promise<AddedAccount> {
+  const { warehouse, secrets } = app;
   const known = await findServiceUserId(warehouse, name);
   if (serviceUser !== undefined) {
     await ensureIdFree(warehouse, name, serviceUser);
@@ -106,7 +105,7 @@ export async function beginAccount(
   }
   const before = await findAccount(warehouse, name);
   // Of an account that was removed only its own person is read by its name again, where they are known.
-  if (!before && known === null) secrets.leaveToNext(name);
+  if (!before && known === null) await leaveToNext(app, name);
   // What is damaged is given again by that.
   const keptToken = unlessRefused(() => secrets.findOfAny(name));
   const isNew = credential.token !== keptToken;
@@ -136,6 +135,15 @@ export async function beginAccount(
   await warehouse.record([accountEntry(account), noRefusalsEntry(name), ...fresh, ...(credential.entries ?? [])]);
   // An answer to the earlier token may have been on its way into the file.
   return { account, credential, recorded: account, keptToken, isUnproven, hasGood: false, isBlind: isBlind || (await findBlind()) };
+}
+
+/** Has who had a name before, and still looks at their own data by it, see nothing of who gets it. */
+async function leaveToNext({ warehouse, secrets, settings: { data }, log }: App, name: string): Promise<void> {
+  secrets.leaveToNext(name);
+  if (!(await accountExists(warehouse, name))) return;
+  const instead = endConsoleSessionsOf(data, name);
+  if (instead) log.warn(instead);
+  removePersonFiles(data);
 }
 
 const isInUse = (account: Account | undefined) =>

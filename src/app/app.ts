@@ -6,16 +6,17 @@ import { environment, NO_SERVICE, NO_WEBHOOKS, type Settings } from '../base/con
 import { ensureDiskReserve } from '../base/disk.ts';
 import { messageOf, RingneckError, TryLaterError, UsageError } from '../base/errors.ts';
 import { ensureFolder } from '../base/files.ts';
-import type { Journal } from '../base/journal.ts';
+import type { Inbox } from '../base/journal.ts';
 import type { Log } from '../base/log.ts';
-import { createOnFailure, type OnFailure } from '../base/on-failure.ts';
+import { createOnFailure, type FailureCommand } from '../base/on-failure.ts';
 import { type MirrorTokens, openMirrorTokens } from '../base/secrets/mirror-tokens.ts';
 import { Secrets } from '../base/secrets/secrets.ts';
 import { warehouseIn } from '../base/warehouse-file.ts';
 import type { Client } from '../client/client.ts';
 import { openRouteMemory } from '../ledger/routes.ts';
+import type { CommonInbox } from '../machines/inbox.ts';
 import type { Queues } from '../queue/queues.ts';
-import type { SignIns } from '../sign-in/sign-ins.ts';
+import type { SignIns, Unwritten } from '../sign-in/sign-ins.ts';
 import { collectionsOf } from '../sync/collections.ts';
 import { UNCLEAR } from '../sync/generated-heart-rate.ts';
 import type { Collection, Pipeline } from '../sync/pipeline.ts';
@@ -24,11 +25,15 @@ import { type KeptServiceClock, openServiceClock } from '../sync/service-clock.t
 import { leaveSilence } from '../sync/silence.ts';
 import type { SubscriptionManager } from '../sync/subscriptions/subscription-manager.ts';
 import { Warehouse } from '../warehouse/warehouse.ts';
-import type { AppOptions, ConsoleLinks, PausedErasing } from './app-options.ts';
+import type { AppOptions, ConsoleLinks, PausedErasing, StandbyOptions } from './app-options.ts';
 import { ensureRestored } from './backup/restoring.ts';
 import { findNewestAhead } from './doctor/clock.ts';
 import { isErasing } from './erase/is-erasing.ts';
+import { InHand } from './in-hand.ts';
+import { findHeld, holdLake, QUEUES_OF_LAKE } from './lake/hold.ts';
+import { lakeOf } from './lake/place.ts';
 import { type Doing, isMoving, tellClosed } from './move/is-moving.ts';
+import { openEvents } from './open-events.ts';
 import { RecentEvents } from './recent-events.ts';
 import { openSignIns } from './sign-ins.ts';
 import { Snapshots } from './snapshot/snapshots.ts';
@@ -36,6 +41,18 @@ import { Snapshots } from './snapshot/snapshots.ts';
 const RETRY_DELAY_MS = 5_000;
 const SECOND_LOOK_MS = 5_000;
 const UNREACHED_MS = 15_000;
+
+interface OpenedParts {
+  warehouse: Warehouse;
+  serviceClock: KeptServiceClock;
+  erasing: PausedErasing | undefined;
+  /** Lets another machine have the lake. */
+  release: (() => Promise<void>) | undefined;
+}
+
+/** @throws UsageError where RINGNECK_ON_FAILURE cannot be read */
+export const openOnFailure = ({ settings, log, now = Date.now }: Pick<AppOptions, 'settings' | 'log' | 'now'>): FailureCommand =>
+  createOnFailure({ command: settings.onFailure, env: environment, log, now });
 
 /** The process that owns the data folder, with what it has open. Client and queue are loaded and opened when first needed. */
 export class App {
@@ -47,8 +64,14 @@ export class App {
   readonly snapshots: Snapshots;
   readonly now: () => number;
   readonly serviceClock: KeptServiceClock;
-  readonly onFailure: OnFailure;
+  readonly onFailure: FailureCommand;
   readonly recentEvents = new RecentEvents();
+  /** Sign-ins that are being made, renewed or taken back. */
+  readonly inHand = new InHand();
+  /** Of who was erased; they are waited for once the folder is closed for good. */
+  readonly ofErased: InHand;
+  /** Renewed sign-ins that are on no disk yet. */
+  readonly unwritten: Unwritten;
   /** What the receiver refused since it listens, by reason. */
   refusals: () => Readonly<Record<string, number>> = () => ({});
   /** The console that is served meanwhile. */
@@ -59,8 +82,13 @@ export class App {
   queueProblem: string | undefined;
   /** Does work on the folder while nothing in it is open. Who keeps the owner says whether it is opened again. */
   withExclusive: <T>(work: () => Promise<T>, doing?: Doing) => Promise<T> = async work => {
-    await this.close();
-    return work();
+    const release = await holdLake(this.#options);
+    try {
+      await this.close();
+      return await work();
+    } finally {
+      await release?.();
+    }
   };
   readonly #options: AppOptions;
   #client: Promise<Client> | undefined;
@@ -68,20 +96,25 @@ export class App {
   #signIns: Promise<SignIns> | undefined;
   #openedSignIns: SignIns | undefined;
   #manager: Promise<SubscriptionManager> | undefined;
-  #inbox: Promise<Journal> | undefined;
+  #inbox: Promise<Inbox | CommonInbox> | undefined;
   #pipeline: Promise<Pipeline> | undefined;
   /** Those of a pipeline that is not open yet. */
   #opening: Queues | undefined;
   #closing: Promise<void> | undefined;
+  readonly #release: (() => Promise<void>) | undefined;
   readonly #ending = new AbortController();
 
-  private constructor(options: AppOptions, warehouse: Warehouse, serviceClock: KeptServiceClock, erasing: PausedErasing | undefined) {
+  private constructor(options: AppOptions, parts: OpenedParts) {
+    const { warehouse, serviceClock, erasing, release } = parts;
     this.#options = options;
+    this.#release = release;
     this.erasing = erasing;
+    this.ofErased = options.ofErased ?? new InHand();
+    this.unwritten = options.unwritten ?? new Map();
     this.settings = options.settings;
     this.log = options.log;
     this.now = options.now ?? Date.now;
-    this.onFailure = createOnFailure({ command: options.settings.onFailure, env: environment, log: options.log, now: this.now });
+    this.onFailure = options.onFailure ?? openOnFailure(options);
     this.warehouse = warehouse;
     this.serviceClock = serviceClock;
     const { data: folder, secretKey: key, serviceUrl: address, signIn } = options.settings;
@@ -98,9 +131,20 @@ export class App {
 
   /** @throws TryLaterError naming the process that holds the warehouse */
   static async open(options: AppOptions): Promise<App> {
+    ensureFolder(options.settings.data);
+    ensureRestored(options.settings.data);
+    if (options.standby) return App.#openReader(options, options.standby);
+    const release = await holdLake(options);
+    try {
+      return await App.#openHeld(options, release);
+    } catch (error) {
+      await release?.();
+      throw error;
+    }
+  }
+
+  static async #openHeld(options: AppOptions, release: OpenedParts['release']): Promise<App> {
     const { settings, log, now } = options;
-    ensureFolder(settings.data);
-    ensureRestored(settings.data);
     let erasing: PausedErasing | undefined;
     if (isErasing(settings.data)) {
       const { finishErase, findPaused } = await import('./erase/erase.ts');
@@ -115,6 +159,7 @@ export class App {
     }
     const warehouse = await Warehouse.open({
       path: warehouseIn(settings.data),
+      ...lakeOf(settings),
       resources,
       ...(now ? { now } : {}),
       beforeGroup: () => ensureDiskReserve(settings.data),
@@ -123,22 +168,39 @@ export class App {
       onFatal: error => {
         // Nothing more can be stored by this process: whoever supervises it starts a new one.
         log.fatal({ reason: messageOf(error) }, 'the warehouse failed');
-        process.exit(1);
+        process.exit(error instanceof RingneckError ? error.exitCode : 1);
       },
       onUnclearHeartRate: () => log.warn(UNCLEAR),
     });
     try {
-      return await App.#openOver(warehouse, options, erasing);
+      return await App.#openOver({ warehouse, release, erasing }, options);
     } catch (error) {
       await warehouse.close();
       throw error;
     }
   }
 
-  static async #openOver(warehouse: Warehouse, options: AppOptions, erasing: PausedErasing | undefined): Promise<App> {
+  /** Changes nothing: commands that would are refused. */
+  static async #openReader(options: AppOptions, { refusal }: StandbyOptions): Promise<App> {
+    const { settings, log } = options;
+    const onFatal = (error: unknown) =>
+      log.error({ reason: messageOf(error) }, 'the lake cannot be read any more: start ringneck up again');
+    const warehouse = await Warehouse.open({ path: warehouseIn(settings.data), ...lakeOf(settings), resources, refusal, onFatal });
+    try {
+      const app = await App.#openOver({ warehouse, release: undefined, erasing: undefined }, options);
+      app.withExclusive = () => Promise.reject(refusal());
+      return app;
+    } catch (error) {
+      await warehouse.close();
+      throw error;
+    }
+  }
+
+  static async #openOver(parts: Omit<OpenedParts, 'serviceClock'>, options: AppOptions): Promise<App> {
+    const { warehouse, erasing } = parts;
     const { settings, log, now = Date.now } = options;
     // Begun by another process while this one waited for the file.
-    if (!erasing && (isErasing(settings.data) || isMoving(settings.data)))
+    if (!erasing && !options.standby && (isErasing(settings.data) || isMoving(settings.data)))
       throw new TryLaterError(tellClosed(isMoving(settings.data) ? 'moved in' : 'erased from', settings.data));
     const newest = findNewestAhead(warehouse.clock);
     if (newest !== undefined) {
@@ -149,7 +211,7 @@ export class App {
     }
     const onError = (error: unknown) => log.warn({ reason: messageOf(error) }, 'the service’s time could not be noted');
     const serviceClock = await openServiceClock(warehouse, settings.serviceUrl ?? '', now, onError);
-    return new App(options, warehouse, serviceClock, erasing);
+    return new App(options, { ...parts, serviceClock });
   }
 
   /** What is read of each account. */
@@ -202,6 +264,7 @@ export class App {
 
   /** What keeps sign-ins alive, from the first call on. */
   signIns(): Promise<SignIns> {
+    if (this.standby) return Promise.reject(this.standby.refusal());
     this.#signIns ??= openSignIns(this).then(opened => {
       this.#openedSignIns = opened;
       return opened;
@@ -209,9 +272,19 @@ export class App {
     return this.#signIns;
   }
 
+  /** @throws RingneckError where a renewed sign-in is on no disk yet: to close the folder would lose it */
+  async ensureSignInsWritten(): Promise<void> {
+    await this.#openedSignIns?.ensureWritten();
+  }
+
   /** Why this process could not renew the sign-in of an account when it tried last. */
   findSignInTrouble(name: string): string | undefined {
     return this.#openedSignIns?.findTrouble(name);
+  }
+
+  /** While another machine works on the lake. */
+  get standby(): StandbyOptions | undefined {
+    return this.#options.standby;
   }
 
   /** Whether it ends with its command: what it has in hand beside that is thrown away then. */
@@ -229,6 +302,7 @@ export class App {
    * @throws UsageError when webhooks are not configured
    */
   manager(): Promise<SubscriptionManager> {
+    if (this.standby) return Promise.reject(this.standby.refusal());
     this.#manager ??= this.#openManager();
     return this.#manager;
   }
@@ -252,18 +326,16 @@ export class App {
   }
 
   /** The accepted events that have no outcome yet. */
-  inbox(): Promise<Journal> {
-    this.#inbox ??= this.#openInbox();
+  inbox(): Promise<Inbox | CommonInbox> {
+    // Another machine changes it.
+    if (this.standby) return openEvents(this, this.warehouse, this.standby);
+    this.#inbox ??= openEvents(this, this.warehouse);
     return this.#inbox;
-  }
-
-  async #openInbox(): Promise<Journal> {
-    const { openInbox } = await import('../sync/events/accept-event.ts');
-    return openInbox(join(this.settings.data, 'inbox'), this.warehouse, this.log);
   }
 
   /** Opens queue and workers, and takes up the runs that the ledger says are unfinished. Where that fails, the next call tries again. */
   pipeline(): Promise<Pipeline> {
+    if (this.standby) return Promise.reject(this.standby.refusal());
     if (this.#closing && !this.#pipeline) return Promise.reject(this.ending.reason);
     this.#pipeline ??= this.#openPipeline().then(
       pipeline => {
@@ -325,7 +397,7 @@ export class App {
     const { queueUrl: url, queuePrefix: prefix, data } = settings;
     if (this.#options.openQueues) return this.#options.openQueues();
     if (this.#options.isAlone && url === undefined) return new (await import('../queue/memory.ts')).MemoryQueues();
-    const { openQueues } = await import('../queue/open.ts');
+    const [{ openQueues }, held] = await Promise.all([import('../queue/open.ts'), findHeld(data)]);
     return openQueues({
       ...(url ? { url } : {}),
       folder: join(data, 'queue'),
@@ -334,6 +406,8 @@ export class App {
       claim: {
         warehouse: await warehouseId(warehouse),
         folder: data,
+        place: settings.warehouse && QUEUES_OF_LAKE,
+        mayWork: held && (() => held.lease.isHeld),
         onLost: message => {
           // Nothing more may be taken from the queues or noted in them; what is committed is safe.
           log.fatal(message);
@@ -388,14 +462,18 @@ export class App {
       await (await this.#manager?.catch(() => undefined))?.close();
       await pipeline?.queues.close();
       await (await this.#inbox?.catch(() => undefined))?.close();
+      await this.inHand.settle(this.log);
       await (await this.openedClient)?.close();
       await (await this.#rawClient?.catch(() => undefined))?.close();
-      await (await this.#signIns)?.close();
-      await this.onFailure.close();
+      await (await this.#signIns?.catch(() => undefined))?.close();
+      if (!this.#options.onFailure) await this.onFailure.close();
     } finally {
-      await this.#leaveSilence();
-      await this.serviceClock.save();
+      if (!this.standby) {
+        await this.#leaveSilence();
+        await this.serviceClock.save();
+      }
       await this.warehouse.close();
+      await this.#release?.();
     }
   }
 

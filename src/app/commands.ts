@@ -12,6 +12,7 @@ import { invitationCommands } from './enrolment/invitations.ts';
 import { inviteManyCommands } from './enrolment/invite-many.ts';
 import { eraseCommands } from './erase/commands.ts';
 import { keyCommands } from './key-commands.ts';
+import { lakeCommands } from './lake/commands.ts';
 import { loginCommands } from './login.ts';
 import { metricsCommands } from './metrics-commands.ts';
 import { moveCommands } from './move/commands.ts';
@@ -44,6 +45,7 @@ const appCommands = {
   ...moveCommands,
   ...snapshotCommands,
   ...backupCommands,
+  ...lakeCommands,
   ...consoleCommands,
   adopt,
 };

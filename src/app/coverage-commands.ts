@@ -36,5 +36,5 @@ async function repairPlan(app: App, selection: CoverageSelection, { signal }: Co
   const pipeline = await app.pipeline();
   const { request, skipped } = await planRepair(pipeline, selection, signal);
   if (!request) return null;
-  return { ...(await planOnly(pipeline, request)), not_asked: skipped, heart_rate_path: null };
+  return { ...(await planOnly(pipeline, request)), not_asked: skipped, parked: [], heart_rate_path: null };
 }

@@ -1,9 +1,13 @@
 import { messageOf, RingneckError, TryLaterError } from '../base/errors.ts';
 import { createFailure } from '../base/failure.ts';
 import { closeAll } from '../base/interrupt.ts';
-import { App } from './app.ts';
+import type { FailureCommand } from '../base/on-failure.ts';
+import type { Unwritten } from '../sign-in/sign-ins.ts';
+import { App, openOnFailure } from './app.ts';
 import type { AppOptions } from './app-options.ts';
 import { type AppCommands, commandsOf } from './commands.ts';
+import { InHand } from './in-hand.ts';
+import { holdLake } from './lake/hold.ts';
 import { type Doing, tellClosed } from './move/is-moving.ts';
 
 interface Part {
@@ -15,17 +19,24 @@ interface Part {
 export class DataFolder {
   /** Those of its owner; while the folder is closed, or an erasing waits, each asks to try later. */
   readonly commands: AppCommands;
-  readonly #options: AppOptions;
+  readonly #options: AppOptions & { onFailure: FailureCommand };
+  readonly #ofErased = new InHand();
+  readonly #unwritten: Unwritten = new Map();
   readonly #parts: Part[] = [];
   readonly #failure = createFailure();
   #app: App | undefined;
+  /** Of the app, also while it closes. */
+  #inHand: InHand | undefined;
   #closed: Promise<unknown> | undefined;
   #doing: Doing = 'erased from';
+  /** Lets another machine have the lake: not while it is closed for a while. */
+  #release: (() => Promise<void>) | undefined;
   #ending = false;
   #beginning = false;
 
   private constructor(options: AppOptions) {
-    this.#options = options;
+    const onFailure = openOnFailure(options);
+    this.#options = { ...options, ofErased: this.#ofErased, unwritten: this.#unwritten, onFailure };
     this.commands = commandsOf(() => {
       const { erasing } = this.app;
       if (erasing) throw new TryLaterError(`${this.#closedMessage} (${erasing.reason})`);
@@ -36,8 +47,14 @@ export class DataFolder {
   /** @throws TryLaterError naming the process that holds the warehouse */
   static async open(options: AppOptions): Promise<DataFolder> {
     const folder = new DataFolder(options);
-    await folder.#open();
-    return folder;
+    folder.#release = await holdLake(options);
+    try {
+      await folder.#open();
+      return folder;
+    } catch (error) {
+      await folder.#release?.();
+      throw error;
+    }
   }
 
   /** @throws TryLaterError while it is closed */
@@ -72,6 +89,16 @@ export class DataFolder {
 
   async close(): Promise<void> {
     await this.#app?.close();
+    // What comes of it is kept in the lake’s catalogue too.
+    await this.#ofErased.settle(this.#options.log);
+    await this.#options.onFailure.close();
+    await this.#release?.();
+  }
+
+  /** Undefined where no sign-in is being made, renewed or taken back. */
+  findSignInsInHand(): Promise<unknown> | undefined {
+    const busy = [this.#inHand, this.#ofErased].flatMap(hand => (hand && !hand.isEmpty ? [hand.done()] : []));
+    return busy.length ? Promise.all(busy) : undefined;
   }
 
   #isClosed(): TryLaterError {
@@ -95,6 +122,7 @@ export class DataFolder {
       return done;
     };
     this.#app = app;
+    this.#inHand = app.inHand;
     return app;
   }
 
@@ -105,10 +133,20 @@ export class DataFolder {
       const ends = this.#parts.map(({ end }) => end);
       for (const part of this.#parts) part.end = () => undefined;
       await closeAll([() => app.close(this.#closedMessage), ...ends]);
+      this.#ensureWritten();
       return await work();
     } finally {
       if (!this.#ending) await this.#openAgain();
     }
+  }
+
+  /** What came as it closed: a name may be another person's after the work, and this process may end in it. */
+  #ensureWritten(): void {
+    const names = [...this.#unwritten.keys()];
+    if (!names.length) return;
+    throw new RingneckError(
+      `the renewed tokens of ${names.join(', ')} cannot be written, and nothing was done: the log says why; put it right and try again`,
+    );
   }
 
   async #openAgain(): Promise<void> {

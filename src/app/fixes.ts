@@ -9,9 +9,16 @@ export { isOfUnknownPerson, isWithdrawn };
 
 export const READ_MISSING = 'What is missing is read by: ringneck coverage --repair';
 
+/** What has an account, or a collection, read that was never asked for. */
+export const readFirst = (name: string): string =>
+  `ringneck up reads the last days, ringneck backfill --user ${name} --from DAY those before`;
+
 /** Whether nobody need do anything about a collection: what a person has not allowed is no fault. */
 export const isWell = ({ state, reason }: { state: string; reason: string | null }): boolean =>
   ['up_to_date', 'pending', 'not_offered'].includes(state) || (state === 'not_authorised' && isUngranted(reason));
+
+/** Whether a window failed for the service refused its account, or would have: that was parked by then. */
+export const isRefused = ({ kind }: { kind: string }): boolean => ['unauthorized', 'forbidden', 'not_authorised'].includes(kind);
 
 /** An account as it is shown. */
 export interface Standing {

@@ -1,8 +1,9 @@
 import type { Fetching } from '../../jobs/process-event.ts';
 import type { Schedules } from '../../jobs/schedules.ts';
-import type { Journal } from '../base/journal.ts';
+import type { Inbox } from '../base/journal.ts';
+import type { CommonInbox } from '../machines/inbox.ts';
 import type { WebhookOptions } from '../receiver/webhook.ts';
-import { createAccept } from '../sync/events/accept-event.ts';
+import { createAccept, numberEvents, personOf } from '../sync/events/accept-event.ts';
 import type { EventLine } from '../sync/events/advance-event.ts';
 import { createForgotten } from '../sync/events/erased-ids.ts';
 import { takeUpEvents } from '../sync/events/take-up.ts';
@@ -10,19 +11,41 @@ import type { Pipeline } from '../sync/pipeline.ts';
 import type { SubscriptionManager } from '../sync/subscriptions/subscription-manager.ts';
 import { NewAccounts } from '../sync/sweeps/new-accounts.ts';
 import type { App } from './app.ts';
+import type { AppOptions } from './app-options.ts';
+
+/** What events are known by; undefined where webhooks are not configured. */
+export function proofOf({
+  settings,
+  log,
+  now = Date.now,
+}: Pick<AppOptions, 'settings' | 'log' | 'now'>): Omit<WebhookOptions, 'accept'> | undefined {
+  const { webhooks, headerPrefix, signatureWindow } = settings;
+  if (!webhooks) return undefined;
+  const { verificationToken, secrets } = webhooks;
+  return { verificationToken, secrets, headerPrefix, windowMs: signatureWindow * 1000, now, log };
+}
 
 /** What goes on while the data folder is owned: schedules, and with webhooks the events and the subscriptions that bring them. */
 export class Following {
   /** For the receiver; undefined where webhooks are not configured. Events are accepted from the beginning, and wait for `start`. */
   readonly webhook: WebhookOptions | undefined;
+  /** Has events be taken up that other machines may have accepted. */
+  look: () => void = () => undefined;
   readonly #app: App;
   readonly #manager: SubscriptionManager | undefined;
   #fetching: Fetching | undefined;
 
-  private constructor(app: App, inbox: Journal, manager: SubscriptionManager | undefined) {
+  private constructor(app: App, inbox: Inbox | CommonInbox, manager: SubscriptionManager | undefined) {
     this.#app = app;
     this.#manager = manager;
-    this.webhook = manager && this.#webhookOf(inbox, manager);
+    const { warehouse, secrets, erasing } = app;
+    const isErased = createForgotten({ warehouse, tokens: secrets });
+    const isForgotten = async (id: string) => erasing?.serviceUserIds.includes(id) || isErased(id);
+    const onAccepted = (key: string) => this.#fetching?.filling.add(key);
+    this.webhook = manager && this.#webhookOf(manager, createAccept({ warehouse, inbox, isForgotten }, onAccepted));
+    if (!('start' in inbox)) return;
+    this.look = () => inbox.look();
+    inbox.start({ next: numberEvents({ warehouse, inbox }), isForgotten: event => isForgotten(personOf(event)), onAccepted });
   }
 
   /** Needs no queue, which may take its time to open. */
@@ -31,22 +54,9 @@ export class Following {
     return new Following(app, inbox, app.settings.webhooks ? await app.manager() : undefined);
   }
 
-  #webhookOf(inbox: Journal, manager: SubscriptionManager): WebhookOptions {
-    const { settings, warehouse, secrets, log, now, erasing } = this.#app;
-    const { verificationToken, secrets: keys } = settings.webhooks!;
-    const isErased = createForgotten({ warehouse, tokens: secrets });
-    const isForgotten = async (id: string) => erasing?.serviceUserIds.includes(id) || isErased(id);
-    return {
-      verificationToken,
-      secrets: keys,
-      headerPrefix: settings.headerPrefix,
-      windowMs: settings.signatureWindow * 1000,
-      accept: createAccept({ warehouse, inbox, isForgotten }, key => this.#fetching?.filling.add(key)),
-      isGone: () => manager.isGone(),
-      noteGone: event => manager.noteGone(event),
-      now,
-      log,
-    };
+  #webhookOf(manager: SubscriptionManager, accept: WebhookOptions['accept']): WebhookOptions {
+    const proof = proofOf(this.#app)!;
+    return { ...proof, accept, isGone: () => manager.isGone(), noteGone: event => manager.noteGone(event) };
   }
 
   /** Keeps the subscriptions. The receiver must be listening: the service verifies it meanwhile. */

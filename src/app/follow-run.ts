@@ -1,15 +1,19 @@
 import { RingneckError, shownMessageOf } from '../base/errors.ts';
 import { createFailure } from '../base/failure.ts';
+import { listAccounts } from '../ledger/accounts.ts';
 import type { Pipeline } from '../sync/pipeline.ts';
 import type { Skipped } from '../sync/runs/backfill.ts';
 import { joinSummaries, type Progress, type Run, type RunSummary } from '../sync/runs/run.ts';
 import type { RunName } from '../sync/runs/run-name.ts';
 import type { App } from './app.ts';
 import type { CommandContext } from './control/command.ts';
+import { isRefused, type Standing } from './fixes.ts';
 
 export interface RunReport extends RunSummary {
   /** What was left out, because it was parked or paused before. */
   not_asked: Skipped[];
+  /** Those of its accounts that the service refuses, parked: the failures of each are one. */
+  parked: Standing[];
   /** Where heart rate was read, once known. */
   heart_rate_path: string | null;
   /** Interrupted runs that the command went on with after its own. */
@@ -41,7 +45,20 @@ export async function waitForRun(app: App, run: Run, context: CommandContext<Pro
 
 async function reportOf(app: App, summary: RunSummary, skipped: Skipped[], { signal }: CommandContext<Progress>): Promise<RunReport> {
   if (summary.state !== 'stopped') await app.snapshots.publishAfterRun(signal);
-  return { ...summary, not_asked: skipped, heart_rate_path: (await app.client()).heartRatePath ?? null };
+  return {
+    ...summary,
+    not_asked: skipped,
+    parked: await findParked(app, summary),
+    heart_rate_path: (await app.client()).heartRatePath ?? null,
+  };
+}
+
+async function findParked({ warehouse }: App, { failures }: RunSummary): Promise<Standing[]> {
+  const refused = new Set(failures.filter(isRefused).map(({ user_id: name }) => name));
+  if (!refused.size) return [];
+  return (await listAccounts(warehouse))
+    .filter(({ userId, state }) => state === 'parked' && refused.has(userId))
+    .map(({ userId, state, reason }) => ({ user_id: userId, state, reason }));
 }
 
 /**

@@ -1,7 +1,8 @@
 import { resources } from '../../schema/index.ts';
 import { NO_CLIENT, NO_SERVICE, type SignInSettings } from '../base/config.ts';
-import { messageOf, UsageError } from '../base/errors.ts';
-import { newSignInId, type SignIn } from '../base/secrets/sign-in.ts';
+import { messageOf, RingneckError, UsageError } from '../base/errors.ts';
+import type { Secrets } from '../base/secrets/secrets.ts';
+import { newSignInId, type SignIn, tokensOf } from '../base/secrets/sign-in.ts';
 import { loginCommand } from '../base/sign-in-again.ts';
 import { type Account, changeAccounts, findAccount, findServiceUserId, parseAccountName } from '../ledger/accounts.ts';
 import { isWithdrawn } from '../ledger/unproven.ts';
@@ -16,7 +17,7 @@ import { type AddedReport, formerEndsAt, reportAdded, takeBackFormer } from './a
 import { askWhose, askWhoseSurely, beginAccount, WrongPersonError } from './add-account.ts';
 import type { App } from './app.ts';
 import { openOAuth } from './open-oauth.ts';
-import { findReadableSignIn, listReaders } from './take-back.ts';
+import { findOtherOwner, findReadableSignIn, listReaders } from './take-back.ts';
 
 /** What a person is sent to the service with; nothing of it is secret. */
 export type LoginSettings = Omit<SignInSettings, 'tokenUrl' | 'clientSecret'>;
@@ -35,10 +36,12 @@ export interface LoginInput {
 /** What the owner of a data folder does while a person signs in, who may take their time: in between nothing waits for them. */
 export const loginCommands = { beginLogin, finishLogin };
 
-async function beginLogin({ settings }: App, { name }: { name: string }): Promise<LoginSettings> {
+/** @throws RingneckError, before the person is sent to the service, where what they give could not be kept */
+async function beginLogin({ settings, secrets }: App, { name }: { name: string }): Promise<LoginSettings> {
   parseAccountName(name);
   if (!settings.serviceUrl) throw new UsageError(NO_SERVICE);
   if (!settings.signIn) throw new UsageError(NO_CLIENT);
+  secrets.acceptKey();
   const { authorizeUrl, redirectUrl, scopes, clientId } = settings.signIn;
   return { authorizeUrl, redirectUrl, scopes, clientId };
 }
@@ -49,7 +52,12 @@ async function beginLogin({ settings }: App, { name }: { name: string }): Promis
  */
 async function finishLogin(app: App, { name, ...answer }: LoginInput): Promise<AddedReport & { warning: string | null }> {
   parseAccountName(name);
-  const tokens = await (await openOAuth(app)).exchange(answer).catch(error => {
+  app.ending.throwIfAborted();
+  return app.inHand.add(exchangeAndStore(app, { name, ...answer }));
+}
+
+async function exchangeAndStore(app: App, { name, ...answer }: LoginInput): ReturnType<typeof finishLogin> {
+  const tokens = await exchangeCode(app, answer).catch(error => {
     if (!(error instanceof SignInError) || error.kind !== 'invalid_grant') throw error;
     throw new SignInError('invalid_grant', `the service does not take the code, which works once and not for long: ${loginCommand(name)}`, {
       cause: error,
@@ -57,6 +65,15 @@ async function finishLogin(app: App, { name, ...answer }: LoginInput): Promise<A
     });
   });
   return storeSignIn(app, name, tokens);
+}
+
+/**
+ * What a code is good for; it is used up by that.
+ * @throws RingneckError, before the service is asked, where what comes of it could not be kept
+ */
+export async function exchangeCode(app: App, answer: Omit<LoginInput, 'name'>): Promise<TokenAnswer> {
+  app.secrets.acceptKey();
+  return (await openOAuth(app)).exchange(answer);
 }
 
 /**
@@ -72,7 +89,6 @@ export async function storeSignIn(
   invited?: (signIn: SignIn, person: string | undefined) => Promise<LedgerEntry[]>,
 ): Promise<AddedReport & { warning: string | null }> {
   const { secrets, now, settings } = app;
-  secrets.acceptKey();
   const signIn = beginSignIn(newSignInId(), tokens, settings.signIn?.scopes ?? [], now(), settings.signIn?.tokenUrl);
   let former: SignIn | undefined;
   let hadSignIn = false;
@@ -94,6 +110,7 @@ export async function storeSignIn(
     const person = await (invited ? askWhoseSurely : askWhose)(app, tokens.accessToken);
     const added = await changeAccounts(app.warehouse, async () => {
       if (person !== undefined) await ensureSamePerson(app, name, person);
+      await ensureNobodysElse(app, name, signIn);
       const entries = await invited?.(signIn, person);
       before = await findAccount(app.warehouse, name);
       return beginAccount(app, name, { ...credential, person, entries, isProven: invited !== undefined }, undefined);
@@ -128,20 +145,40 @@ function putBack({ secrets }: App, name: string, former: SignIn | undefined): vo
 
 /** By tokens that are new, and so known to be alive. Where that fails it is tried again as with what has ended. */
 async function revokeTokens(app: App, name: string, signIn: SignIn): Promise<void> {
-  const { secrets, log, now } = app;
+  const { secrets, log, warehouse } = app;
   const { accessToken, refreshToken } = signIn;
+  let ended: ReturnType<typeof noteEnded>;
   try {
     // A cache may have answered with what somebody else is read with.
-    if (secrets.isHeld([accessToken, refreshToken], await listReaders(app.warehouse))) return;
+    if (secrets.findOwner([accessToken, refreshToken], await listReaders(warehouse)) !== undefined) return;
+    ended = noteEnded(app, name, signIn);
     const oauth = await openOAuth(app);
-    await oauth.revoke({ accessToken, refreshToken: refreshToken ?? undefined }).catch(error => {
-      const facts = { account: name, reason: messageOf(error) };
-      log.warn(facts, 'a sign-in that is not kept could not be taken back at the service: ringneck up tries it each day for 30 days');
-      secrets.putEnded(name, signIn, now());
-    });
+    await oauth.revoke({ accessToken, refreshToken: refreshToken ?? undefined });
+    if (ended) secrets.removeEnded(ended);
+  } catch (error) {
+    const left = ended ? 'ringneck up tries it each day for 30 days' : 'its person can do that there';
+    const facts = { account: name, reason: messageOf(error) };
+    log.warn(facts, `a sign-in that is not kept could not be taken back at the service: ${left}`);
+  }
+}
+
+/** A process that ends while the service is asked leaves it to the next one. */
+function noteEnded({ secrets, log, now }: App, name: string, signIn: SignIn): ReturnType<Secrets['putEnded']> | undefined {
+  try {
+    return secrets.putEnded(name, signIn, now());
   } catch (error) {
     log.error({ account: name, reason: messageOf(error) }, 'a sign-in that is not kept could not be noted to be taken back');
+    return undefined;
   }
+}
+
+/** @throws RingneckError where the service, or a cache before it, has answered with what another account is read with */
+async function ensureNobodysElse(app: App, name: string, signIn: SignIn): Promise<void> {
+  const other = await findOtherOwner(app, name, tokensOf(signIn));
+  if (other === undefined) return;
+  throw new RingneckError(
+    `the service answered with the tokens of ${other}, and nothing was stored: is there a cache before RINGNECK_TOKEN_URL? Then ${loginCommand(name)}`,
+  );
 }
 
 /** @throws WrongPersonError where the account, or this person, is known to be another one */

@@ -6,7 +6,7 @@ import type { Durations } from '../base/duration-histogram.ts';
 import { messageOf } from '../base/errors.ts';
 import { listAccounts } from '../ledger/accounts.ts';
 import { findLastNightly } from '../ledger/runs.ts';
-import { readFreshness } from '../ledger/status.ts';
+import { Freshness } from '../ledger/status.ts';
 import type { App } from './app.ts';
 import { countJobs, type QueueReport } from './operation-commands.ts';
 import { findSignInStatus } from './sign-in-status.ts';
@@ -88,12 +88,17 @@ async function readMetrics(app: App): Promise<MetricsReport> {
   };
 }
 
+/** What is known of a warehouse, as long as it is open. */
+const freshnessOf = new WeakMap<App['warehouse'], Freshness>();
+
 type AccountsPart = Pick<MetricsReport, 'accounts' | 'read' | 'sign_in_ends' | 'sign_ins' | 'untold'>;
 
 async function readAccounts(app: App): Promise<AccountsPart> {
   const accounts = await listAccounts(app.warehouse);
   const names = app.collections.map(({ name }) => name);
-  const readAt = new Map((await readFreshness(app.warehouse, names)).map(row => [row.userId, row.readAt]));
+  const freshness = freshnessOf.get(app.warehouse) ?? new Freshness();
+  freshnessOf.set(app.warehouse, freshness);
+  const readAt = await freshness.read(app.warehouse, names);
   const part: AccountsPart = {
     accounts: { active: 0, paused: 0, parked: 0 },
     read: [],

@@ -8,15 +8,17 @@ import { removeFile } from '../base/files.ts';
 import { warehouseIn } from '../base/warehouse-file.ts';
 import { Warehouse } from '../warehouse/warehouse.ts';
 import type { AppOptions } from './app-options.ts';
+import { lakeOf } from './lake/place.ts';
 import { ensureOurs, ensurePlace, ensureUnshared } from './snapshot/place.ts';
 
 /** A folder that this process owns and has closed, so that its warehouse can be replaced by a new file. */
-export type FolderOptions = Pick<AppOptions, 'settings' | 'log' | 'now'>;
+export type FolderOptions = Pick<AppOptions, 'settings' | 'log' | 'now' | 'ofErased'>;
 
 /** Opens the warehouse for as long as the work takes. */
 export async function withWarehouse<T>({ settings, now }: FolderOptions, work: (warehouse: Warehouse) => Promise<T>): Promise<T> {
   const warehouse = await Warehouse.open({
     path: warehouseIn(settings.data),
+    ...lakeOf(settings),
     resources,
     ...(now ? { now } : {}),
     beforeGroup: () => ensureDiskReserve(settings.data),

@@ -51,7 +51,7 @@ async function backfill(app: App, input: BackfillInput, context: CommandContext<
   // Counting must not take up what an earlier run left open.
   if (input.plan) {
     const planned = await planOnly({ ...selected, settledDays: settings.settledDays }, request);
-    return { ...planned, not_asked: skipped, heart_rate_path: null };
+    return { ...planned, not_asked: skipped, parked: [], heart_rate_path: null };
   }
   ensureTokensReadable(app, request.users);
   const pipeline = await app.pipeline();

@@ -9,21 +9,25 @@ import type { Client } from '../client/client.ts';
 import { changeAccounts, findAccount, findServiceUserId, listAccounts, setAccountState } from '../ledger/accounts.ts';
 import { isOfAnother, isWithdrawn } from '../ledger/unproven.ts';
 import type { OAuthClient } from '../sign-in/oauth.ts';
-import type { SignIns, Whose } from '../sign-in/sign-ins.ts';
+import type { SignIns, Unwritten, Whose } from '../sign-in/sign-ins.ts';
 import { isRefusal } from '../sync/verdicts/probe.ts';
 import { parkAnother } from '../sync/verdicts/same-person.ts';
 import type { Warehouse } from '../warehouse/warehouse.ts';
+import type { InHand } from './in-hand.ts';
+import { ensureHeld } from './lake/hold.ts';
 import { openOAuth } from './open-oauth.ts';
-import { takeBackEnded } from './take-back.ts';
+import { findOtherOwner, takeBackEnded } from './take-back.ts';
 
 /** Of the app that keeps them. */
 interface Parts {
-  settings: Pick<Settings, 'signIn'>;
+  settings: Pick<Settings, 'signIn' | 'data'>;
   secrets: Secrets;
   warehouse: Warehouse;
   now: () => number;
   log: Log;
   onFailure: OnFailure;
+  inHand: InHand;
+  unwritten: Unwritten;
   /** Of a client that asks with the very token that it is given. */
   rawClient(): Promise<Pick<Client, 'personalInfo'>>;
 }
@@ -35,6 +39,7 @@ export async function openSignIns(parts: Parts): Promise<SignIns> {
   let client: Promise<OAuthClient> | undefined;
   const signIns = new SignIns({
     secrets,
+    unwritten: parts.unwritten,
     now,
     log,
     openOAuth: () => {
@@ -50,6 +55,9 @@ export async function openSignIns(parts: Parts): Promise<SignIns> {
       secrets.putEnded(name, signIn, now());
       await takeBackEnded(parts, name);
     },
+    wait: renewal => parts.inHand.add(renewal),
+    ensureOurs: () => ensureHeld(parts.settings.data),
+    findOtherOwner: (name, tokens) => findOtherOwner(parts, name, tokens),
     askWhose: (name, signIn) => askWhoseRenewed(parts, name, signIn),
     onEnded: (name, signIn) => parkEnded(parts, name, signIn),
     onEnding: (user, reason) =>

@@ -4,6 +4,7 @@ import { messageOf } from '../base/errors.ts';
 import type { ServiceClock } from '../client/client.ts';
 import { readHeartRatePath } from '../ledger/routes.ts';
 import { countPlanned } from '../ledger/window-rows.ts';
+import type { Holder } from '../machines/lease.ts';
 import { collectQueue } from '../sync/runs/runs.ts';
 import { readSilence, type Silence } from '../sync/silence.ts';
 import { type AccountStatus, type DriftStatus, reportAccounts, reportDrift } from '../sync/status.ts';
@@ -29,6 +30,8 @@ export interface StatusReport {
     unreadable_events: number;
     problem: string | null;
   };
+  /** Who works on the lake, where this machine waits. */
+  works_elsewhere?: { host: string; since: string };
   /** Those that were not used yet. */
   invitations: InvitationReport[];
   /** Null: not configured. */
@@ -57,6 +60,7 @@ async function status(app: App): Promise<StatusReport> {
   return {
     accounts: accounts.map(account => ({ ...withFix(account), sign_in: findSignInStatus(app, account.user_id) })),
     queue: { ...(await countQueue(app)), events: waiting, unreadable_events: damaged },
+    ...(app.standby ? { works_elsewhere: tellPlace(app.standby.holder()) } : {}),
     invitations: await listInvitations(app),
     webhooks: await reportWebhooks(warehouse, settings, now, { refused: app.refusals(), waiting }),
     snapshot: { at: modifiedAt(settings.snapshot), failure: app.snapshots.failure ?? null },
@@ -67,6 +71,8 @@ async function status(app: App): Promise<StatusReport> {
     service_unreachable: await readSilence({ warehouse, client: await app.openedClient, service: settings.serviceUrl, now }),
   };
 }
+
+const tellPlace = ({ host, since }: Holder) => ({ host, since: `${since.replace(' ', 'T')}Z` });
 
 async function tellSize(warehouse: Warehouse): Promise<StatusReport['warehouse']> {
   const { bytes, compacted } = await warehouse.size();

@@ -7,19 +7,21 @@ import { type SignIn, tokensOf } from '../base/secrets/sign-in.ts';
 import { mustSignInAgain } from '../base/sign-in-again.ts';
 import { withTimeout } from '../base/timeout.ts';
 import { findAccount, listAccounts } from '../ledger/accounts.ts';
-import { isOfAnother, isOfSomebodyElse, isWithdrawn } from '../ledger/unproven.ts';
+import { isOfAnother, isOfSomebodyElse, isOfUnknownPerson, isWithdrawn } from '../ledger/unproven.ts';
 import { SignInError } from '../sign-in/error.ts';
 import type { Warehouse } from '../warehouse/warehouse.ts';
+import type { InHand } from './in-hand.ts';
+import { ensureHeld } from './lake/hold.ts';
 import { openOAuth } from './open-oauth.ts';
 
 /** Of the app that takes sign-ins back. */
 interface Parts {
-  settings: Pick<Settings, 'signIn'>;
+  settings: Pick<Settings, 'signIn' | 'data'>;
   secrets: Secrets;
   log: Log;
 }
 
-type Taking = Parts & { warehouse: Warehouse; now: () => number };
+type Taking = Parts & { warehouse: Warehouse; now: () => number; inHand: InHand };
 
 /** What is to be taken back; what cannot be read any more is forgotten all the same. */
 export const findReadableSignIn = ({ secrets }: Pick<Parts, 'secrets'>, name: string): SignIn | undefined =>
@@ -30,6 +32,19 @@ export async function listReaders(warehouse: Warehouse): Promise<string[]> {
   const accounts = await listAccounts(warehouse);
   const isNever = (reason: string | null) => isOfSomebodyElse(reason) || isWithdrawn(reason) || mustSignInAgain(reason);
   return accounts.filter(({ reason }) => !isNever(reason)).map(({ userId }) => userId);
+}
+
+/** Which other account has one of these tokens, unless those may be somebody else's there. */
+export async function findOtherOwner(
+  { warehouse, secrets }: Pick<Taking, 'warehouse' | 'secrets'>,
+  name: string,
+  tokens: Parameters<Secrets['findOwner']>[0],
+): Promise<string | undefined> {
+  const others = (await listAccounts(warehouse)).filter(({ userId, reason }) => userId !== name && !isOfUnknownPerson(reason));
+  return secrets.findOwner(
+    tokens,
+    others.map(({ userId }) => userId),
+  );
 }
 
 /** `spared`: taken back it would end there what somebody else is read with. */
@@ -73,6 +88,7 @@ async function renewAndRevoke(parts: Revoking, name: string, signIn: SignIn): Pr
   const client = await openOAuth(parts);
   const { ensureGivenBy, renewed, useRefreshToken } = await import('../sign-in/sign-ins.ts');
   ensureGivenBy(name, { tokenUrl }, client.tokenUrl);
+  await ensureHeld(parts.settings.data);
   const brought =
     refreshToken === null
       ? undefined
@@ -83,7 +99,8 @@ async function renewAndRevoke(parts: Revoking, name: string, signIn: SignIn): Pr
   // No refresh token is good: the access token is all that is left.
   if (!brought) return client.revoke({ accessToken, refreshToken: undefined });
   const next = renewed(signIn, brought.answer, brought.used, now());
-  if (secrets.isHeld([next.accessToken], readers)) throw new RingneckError('the renewal has brought what another account is read with');
+  if (secrets.findOwner([next.accessToken], readers) !== undefined)
+    throw new RingneckError('the renewal has brought what another account is read with');
   let isKept = true;
   try {
     keep?.(next);
@@ -120,11 +137,15 @@ function whySpared(
 ): string | undefined {
   if (signIn.isLeftToOriginal) return 'the folder that this one is a copy of goes on to use it';
   if (isOfAnother(reason)) return OTHERS;
-  return secrets.isHeld(tokensOf(signIn), readers) ? 'another account is read with the same tokens' : undefined;
+  return secrets.findOwner(tokensOf(signIn), readers) !== undefined ? 'another account is read with the same tokens' : undefined;
 }
 
-/** How long it is tried to take back a sign-in that has ended; its tokens are kept no longer. */
+/**
+ * How long it is tried to take back a sign-in that has ended, and how often at least: of a machine that begins with a wrong clock each start
+ * may see years go by. Its tokens are kept no longer.
+ */
 const TRIED_FOR_MS = 30 * 86_400_000;
+const LEAST_TRIES = 30;
 
 const LEFT = 'a sign-in that has ended could not be taken back';
 
@@ -135,7 +156,12 @@ const LEFT = 'a sign-in that has ended could not be taken back';
 export async function takeBackEnded(parts: Taking, of?: string): Promise<void> {
   const names = listTaken(parts.secrets).map(({ name }) => name);
   const taken = [...new Set(names)].filter(name => of === undefined || name === of);
-  const takeBack = (name: string) => inTurn(parts.warehouse, name, () => takeBackOf(parts, name));
+  const { inHand, warehouse } = parts;
+  const takeBack = (name: string) =>
+    inTurn(warehouse, name, async () => {
+      // What is listed the next start takes back.
+      if (!inHand.isEnding) await inHand.add(takeBackOf(parts, name));
+    });
   await Promise.all(taken.map(name => waitAWhile(parts, name, takeBack(name))));
 }
 
@@ -172,13 +198,14 @@ async function takeBackOf(parts: Taking, of: string): Promise<void> {
 
 async function takeOneBack(parts: Taking & { readers: string[] }, ended: EndedSignIn): Promise<void> {
   const { secrets, log, now, warehouse } = parts;
-  const { name, at, signIn, isOfFormer } = ended;
+  const { name, at, signIn, isOfFormer, tries } = ended;
   if (!signIn) log.warn({ account: name }, `${LEFT}: it cannot be read, or is not of this service`);
   const keep = (renewed: SignIn) => secrets.renewEnded(ended, renewed);
   const revoked = signIn ? await revokeSignIn({ ...parts, keep }, { name, reason: null }, signIn) : 'failed';
   if (revoked === 'revoked') return secrets.removeEnded(ended);
   // A clock that was put back makes it no longer.
-  if (revoked === 'failed' && Math.abs(now() - at) < TRIED_FOR_MS) return;
+  const isOver = Math.abs(now() - at) >= TRIED_FOR_MS && tries >= LEAST_TRIES;
+  if (revoked === 'failed' && !isOver) return secrets.noteTry(ended);
   log.warn({ account: name }, `${LEFT}, and it is not tried again`);
   // The page of who has withdrawn goes on to say it.
   if (!isOfFormer && isWithdrawn((await findAccount(warehouse, name))?.reason ?? null)) secrets.emptyEnded(ended);

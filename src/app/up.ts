@@ -2,10 +2,14 @@ import { existsSync } from 'node:fs';
 import { NO_WEBHOOKS } from '../base/config.ts';
 import { messageOf, TryLaterError } from '../base/errors.ts';
 import { createFailure } from '../base/failure.ts';
+import { ensureFolder } from '../base/files.ts';
+import { identityOfFolder } from '../base/folder-identity.ts';
 import { closeAll } from '../base/interrupt.ts';
 import type { Log } from '../base/log.ts';
+import { TimeoutError, withTimeout } from '../base/timeout.ts';
 import { warehouseIn } from '../base/warehouse-file.ts';
-import type { ConnectOptions } from '../receiver/connect/connect.ts';
+import type { Catalogue } from '../machines/catalogue.ts';
+import type { Holder } from '../machines/lease.ts';
 import { openReceiver, type Receiver } from '../receiver/receiver.ts';
 import type { WebhookOptions } from '../receiver/webhook.ts';
 import type { EventLine } from '../sync/events/advance-event.ts';
@@ -20,7 +24,9 @@ import { finishDaily, finishWithdrawals } from './enrolment/withdrawal.ts';
 import { ensureThere, howToBegin } from './ensure-there.ts';
 import { ensureUnowned } from './ensure-unowned.ts';
 import { type ErasingWait, whenErased } from './erase/when-erased.ts';
-import { Following } from './follow-events.ts';
+import { Following, proofOf } from './follow-events.ts';
+import { holdLake, openCatalogue, tellHolder } from './lake/hold.ts';
+import type { Standby } from './lake/standby.ts';
 import { listening } from './listen.ts';
 import { keepUpToDate } from './snapshot/schedule.ts';
 import { whenQueueOpens } from './when-queue-opens.ts';
@@ -32,6 +38,8 @@ export interface UpOptions extends AppOptions {
   onEvent?: ((line: EventLine) => void) | undefined;
   /** Serves the console. */
   openConsole?: ((parts: { commands: AppCommands }, address: { host: string; port: number }) => Promise<ServedConsole>) | undefined;
+  /** How long it may take to end. */
+  endMs?: number;
 }
 
 export interface ServedConsole extends ConsoleLinks {
@@ -39,18 +47,23 @@ export interface ServedConsole extends ConsoleLinks {
   close(): Promise<void>;
 }
 
+/** Less than what a service manager gives it before it kills: examples/systemd, docker-compose.yml. */
+const END_MS = 50_000;
 const READY_EVERY_MS = 5_000;
 /** Before an erasing that waits is tried again. */
 const FIRST_PAUSE_MS = 250;
 
-/** Owns the data folder until the signal: receives events, follows the schedules, and does what other commands ask. */
+/**
+ * Owns the data folder until the signal: receives events, follows the schedules, and does what other commands ask. Of a lake on which another
+ * machine works it waits until that one ends.
+ */
 export async function runUp(options: UpOptions, signal: AbortSignal): Promise<void> {
   const up = new Up(options);
   try {
-    await up.start();
+    if (await up.untilHeld(signal)) await up.start();
     await up.untilStopped(signal);
   } finally {
-    await up.close();
+    await up.end();
   }
 }
 
@@ -58,11 +71,52 @@ class Up {
   readonly #options: UpOptions;
   readonly #closing: (() => unknown)[] = [];
   readonly #failure = createFailure();
-  #folder!: DataFolder;
+  /** Of a lake. */
+  #catalogue: Catalogue | undefined;
+  #receiver: Receiver | undefined;
+  /** Whether there are pages for invited people. */
+  #connects = false;
+  /** Undefined while another machine works on the lake. */
+  #owned: DataFolder | undefined;
   #following: Following | undefined;
 
   constructor(options: UpOptions) {
     this.#options = options;
+  }
+
+  /** Waits as a standby while another machine works on the lake; whether it is ours, or the signal came before. */
+  async untilHeld(signal: AbortSignal): Promise<boolean> {
+    const { settings, log } = this.#options;
+    if (!settings.warehouse) return true;
+    await ensureUnowned({ data: settings.data, log });
+    const catalogue = await openCatalogue(this.#options);
+    this.#closing.push(() => catalogue.close());
+    this.#catalogue = catalogue;
+    const { notePresence } = await import('../machines/presence.ts');
+    ensureFolder(settings.data);
+    this.#closing.push(notePresence(catalogue, settings.data, identityOfFolder(settings.data)));
+    let standby: Standby | undefined;
+    const ending: (() => unknown)[] = [];
+    const onHeld = async (holder: Holder) => {
+      standby?.noteHolder(holder);
+      if (standby) return;
+      const { Standby } = await import('./lake/standby.ts');
+      const waiting = new Standby(this.#options, catalogue, holder);
+      standby = waiting;
+      ending.push(() => waiting.close());
+      const control = await serveControl({ folder: settings.data, commands: waiting.commands, log });
+      ending.push(() => control.close());
+      const { url } = await this.#receive();
+      const served = await this.#openConsole(waiting.commands);
+      if (served) ending.push(() => served.close());
+      waiting.console = served;
+      log.info({ url, console: served?.url }, `standby: ${tellHolder(holder)}; this machine waits to take over`);
+    };
+    const release = await holdLake(this.#options, { signal, onHeld }).finally(() => closeAll(ending));
+    if (!release) return false;
+    this.#closing.push(release);
+    if (this.#receiver) log.info('the lake is free: this machine takes over');
+    return true;
   }
 
   async start(): Promise<void> {
@@ -70,25 +124,42 @@ class Up {
     if (onEvent && !settings.webhooks) log.warn(`--events has nothing to show: ${NO_WEBHOOKS}`);
     await this.#openFolder();
     await this.#acceptEvents();
-    const webhook = webhookOf(() => this.#following);
-    const connect = openConnect(this.#folder.app, () => this.#folder.app);
-    const receiver = await this.#receive({ webhook, connect });
+    const receiver = this.#receiver ?? (await this.#receive());
+    await this.#folder.during(async app => {
+      app.refusals = receiver.refusals;
+      return () => undefined;
+    });
     if (mirror !== undefined) await this.#serveMirror(mirror);
     const served = await this.#serveConsole();
     await this.#work();
     const queue = settings.queueUrl ? 'redis' : 'embedded';
-    const serves = { webhooks: webhook !== undefined, connect: connect !== undefined, console: served?.url };
+    const serves = { webhooks: Boolean(settings.webhooks), connect: this.#connects, console: served?.url };
     log.info({ url: receiver.url, data: settings.data, queue, nightly: settings.nightly, ...serves }, 'up');
   }
 
   async untilStopped(signal: AbortSignal): Promise<void> {
     const stopped = new Promise<void>(resolve => signal.addEventListener('abort', () => resolve()));
-    if (!signal.aborted) await Promise.race([stopped, this.#folder.broken, this.#failure.failed]);
+    if (!signal.aborted) await Promise.race([stopped, this.#owned?.broken, this.#failure.failed].filter(one => one));
     this.#options.log.info('stopping');
   }
 
-  close(): Promise<void> {
-    return closeAll(this.#closing);
+  async end(): Promise<void> {
+    const { log, endMs = END_MS } = this.#options;
+    const closing = closeAll(this.#closing);
+    const isInTime = (ms: number) =>
+      withTimeout(closing, ms).then(
+        () => true,
+        error => {
+          if (!(error instanceof TimeoutError)) throw error;
+          return false;
+        },
+      );
+    if (await isInTime(endMs)) return;
+    // An answer that nobody takes loses a sign-in. Each is waited for as long as its request.
+    const signIns = this.#owned?.findSignInsInHand();
+    if (signIns) await Promise.race([closing, signIns]);
+    if (signIns && (await isInTime(END_MS))) return;
+    log.error({ seconds: endMs / 1000 }, 'up is cut off, for it has not ended in time: the next start goes on with what was under way');
   }
 
   async #openFolder(): Promise<void> {
@@ -101,7 +172,7 @@ class Up {
       const fix = howToBegin(settings);
       log.warn({ data: settings.data, fix }, 'there was no warehouse in the data folder: an empty one is made, and nobody is read yet');
     }
-    this.#folder = folder;
+    this.#owned = folder;
     this.#closing.push(() => folder.close());
     const control = await serveControl({ folder: settings.data, commands: folder.commands, log });
     this.#closing.push(() => control.close());
@@ -117,34 +188,67 @@ class Up {
     });
   }
 
-  async #receive({ webhook, connect }: { webhook: WebhookOptions | undefined; connect: ConnectOptions | undefined }): Promise<Receiver> {
-    const { host, port } = this.#options.settings;
-    const ready = readiness(() => this.#folder.app, this.#options.log);
+  /** Goes on through a take-over: of a lake every machine receives events at any time. */
+  async #receive(): Promise<Receiver> {
+    const { settings, log, now = Date.now } = this.#options;
+    const { host, port } = settings;
+    const [webhook, connect] = [this.#webhook(), openConnect({ settings, log, now }, () => this.#folder.app)];
+    this.#connects = connect !== undefined;
+    const isWritable = readiness(() => this.#folder.app, log);
+    const ready = async () => {
+      if (this.#owned) await isWritable();
+      else await this.#catalogue?.ensureReachable();
+    };
     const address = { host, port };
-    const parts = { ready, ...(webhook ? { webhook } : {}), ...(connect ? { connect } : {}) };
+    const parts = { ready, isStandby: () => !this.#owned, ...(webhook ? { webhook } : {}), ...(connect ? { connect } : {}) };
     const receiver = await listening(address, 'RINGNECK_PORT', openReceiver(parts, address));
     this.#closing.push(() => receiver.close());
-    await this.#folder.during(async app => {
-      app.refusals = receiver.refusals;
-      return () => undefined;
-    });
+    this.#receiver = receiver;
     return receiver;
   }
 
-  /** Nobody is kept from their data by a port that is in use: it is said, and all else goes on. */
+  #webhook(): WebhookOptions | undefined {
+    const catalogue = this.#catalogue;
+    if (!catalogue) return webhookOf(() => this.#following);
+    const proof = proofOf(this.#options);
+    return (
+      proof && {
+        ...proof,
+        accept: async (event, signature) => {
+          const { acceptEvent } = await import('../machines/inbox.ts');
+          await acceptEvent(catalogue, signature, JSON.stringify(event));
+          this.#following?.look();
+        },
+        isGone: event => this.#following?.webhook?.isGone?.(event) ?? false,
+        noteGone: event => this.#following?.webhook?.noteGone?.(event),
+      }
+    );
+  }
+
+  /** @throws TryLaterError while another machine works on the lake */
+  get #folder(): DataFolder {
+    if (this.#owned) return this.#owned;
+    throw new TryLaterError('another machine works on the lake');
+  }
+
   async #serveConsole(): Promise<ServedConsole | undefined> {
+    const served = await this.#openConsole(this.#folder.commands);
+    if (!served) return undefined;
+    this.#closing.push(() => served.close());
+    await this.#folder.during(async app => {
+      app.console = served;
+      return () => undefined;
+    });
+    return served;
+  }
+
+  /** Nobody is kept from their data by a port that is in use: it is said, and all else goes on. */
+  async #openConsole(commands: AppCommands): Promise<ServedConsole | undefined> {
     const { settings, log, openConsole } = this.#options;
     const { consoleHost: host, consolePort: port } = settings;
     if (port === null || !openConsole) return undefined;
     try {
-      const opening = openConsole({ commands: this.#folder.commands }, { host, port });
-      const served = await listening({ host, port }, 'RINGNECK_CONSOLE_PORT', opening);
-      this.#closing.push(() => served.close());
-      await this.#folder.during(async app => {
-        app.console = served;
-        return () => undefined;
-      });
-      return served;
+      return await listening({ host, port }, 'RINGNECK_CONSOLE_PORT', openConsole({ commands }, { host, port }));
     } catch (error) {
       log.warn({ reason: messageOf(error) }, 'the console is not served');
       return undefined;
@@ -197,10 +301,10 @@ export function webhookOf(find: () => Pick<Following, 'webhook'> | undefined): W
   return (
     first && {
       ...first,
-      accept: async event => {
+      accept: async (event, signature) => {
         const webhook = find()?.webhook;
         if (!webhook) throw new TryLaterError('an account is being erased or moved');
-        return webhook.accept(event);
+        return webhook.accept(event, signature);
       },
       isGone: event => find()?.webhook?.isGone?.(event) ?? false,
       noteGone: event => find()?.webhook?.noteGone?.(event),

@@ -3,7 +3,7 @@ import { getAccount } from '../ledger/accounts.ts';
 import { isWithdrawn } from '../ledger/unproven.ts';
 import type { CollectionStatus } from '../sync/status.ts';
 import type { App } from './app.ts';
-import { isWell, READ_MISSING } from './fixes.ts';
+import { isWell, READ_MISSING, readFirst } from './fixes.ts';
 import { type StatusReport, statusCommands } from './status-commands.ts';
 import { listLeftOf } from './take-back.ts';
 
@@ -51,7 +51,7 @@ export function tellWhy(
 /** Collections of which the same is to be said, together. */
 function tellCollections({ user_id: name, state, collections }: Account): string[] {
   if (collections.every(({ state }) => state === 'never_asked')) {
-    const how = state === 'active' ? `: ringneck up reads the last days, ringneck backfill --user ${name} --from DAY those before` : '';
+    const how = state === 'active' ? `: ${readFirst(name)}` : '';
     return [`Nothing of ${name} was ever read${how}.`];
   }
   const wrong = collections.filter(collection => !isWell(collection) || ['pending', 'not_authorised'].includes(collection.state));

@@ -12,6 +12,7 @@ import {
   fileVariable,
   headerValue,
   isPrivateWay,
+  lakeAddress,
   matching,
   oneOf,
   optional,
@@ -50,6 +51,25 @@ const declared = {
     './data',
     'data folder: warehouse, snapshot, secret key, inbox, queue, state of `ringneck service`',
     path,
+  ),
+  warehouse: optional(
+    'RINGNECK_WAREHOUSE',
+    'a lake in place of the warehouse’s file (docs/lake.md): `ducklake:postgres://user@host/catalogue?data=s3://bucket/prefix`, or a folder as `data`; `&host=` may name the folder of a socket',
+    lakeAddress,
+    'a file in the data folder',
+  ),
+  lakePassword: secret(
+    optional('RINGNECK_LAKE_PASSWORD', 'lake: password of its user in Postgres', matching(/^[^\0]{1,512}$/, 'at most 512 characters')),
+  ),
+  lakeKey: optional('RINGNECK_LAKE_KEY', 'lake: id of the key to its bucket', headerValue),
+  lakeSecret: secret(optional('RINGNECK_LAKE_SECRET', 'lake: the secret of that key', headerValue)),
+  lakeEndpoint: optional('RINGNECK_LAKE_ENDPOINT', 'lake: address of an S3 service other than Amazon’s', serviceUrl),
+  lakeRegion: required('RINGNECK_LAKE_REGION', 'us-east-1', 'lake: region of its bucket', headerValue),
+  duckdbExtensions: optional(
+    'RINGNECK_DUCKDB_EXTENSIONS',
+    'lake: folder with `ducklake`, `postgres_scanner` and `httpfs`, each as `NAME.duckdb_extension`, where DuckDB cannot fetch them itself',
+    path,
+    'DuckDB fetches and keeps them',
   ),
   queueUrl: secret(
     optional('RINGNECK_QUEUE_URL', '`redis://…`; without one the queue runs embedded in the data folder', queueUrl, 'embedded'),
@@ -106,7 +126,7 @@ const declared = {
     'days after its end from which a day that was read is settled: it is not read again',
     count(0, 3650),
   ),
-  requestsPerToken: required('RINGNECK_REQUESTS_PER_TOKEN', '4', 'requests in flight for one account', count(1, 64)),
+  requestsPerToken: required('RINGNECK_REQUESTS_PER_TOKEN', '8', 'requests in flight for one account', count(1, 64)),
   heartRatePath: required(
     'RINGNECK_HEART_RATE_PATH',
     'auto',
@@ -405,7 +425,7 @@ function shownValue(setting: Setting<unknown>, env: NodeJS.ProcessEnv): string {
   const { variable } = setting;
   const given = env[variable];
   if (!given) return setting.secret ? `, from ${fileVariable(setting)}` : '';
-  if (/SECRET|VERIFICATION_TOKEN|METRICS_TOKEN|CLIENT_ID|ON_FAILURE/.test(variable)) return '';
+  if (/SECRET|PASSWORD|LAKE_KEY|VERIFICATION_TOKEN|METRICS_TOKEN|CLIENT_ID|ON_FAILURE/.test(variable)) return '';
   const harmless = given.replace(/^([a-z][a-z0-9+.-]*:\/+)?.*@/is, '$1***@').replace(/\?.*/s, '?***');
   return ` is ${JSON.stringify(harmless.length > 80 ? `${harmless.slice(0, 79)}…` : harmless)}`;
 }

@@ -47,8 +47,7 @@ function makeFolder(path: string): void {
   } catch (error) {
     // Another process may have been quicker.
     if (isFolder(path)) return;
-    const takesNone = error instanceof Error && 'code' in error && error.code === 'ENOENT';
-    throw takesNone ? new Error(`${parent} takes no folders: name another place`, { cause: error }) : error;
+    throw isMissing(error) ? new Error(`${parent} takes no folders: name another place`, { cause: error }) : error;
   }
 }
 
@@ -65,6 +64,18 @@ export function realPath(path: string): string {
 
 /** As many as Linux follows. */
 const MOST_LINKS = 40;
+
+const isMissing = (error: unknown) => error instanceof Error && 'code' in error && error.code === 'ENOENT';
+
+/** What comes of a file that may have gone meanwhile; undefined where it has. */
+export function unlessMissing<T>(act: () => T): T | undefined {
+  try {
+    return act();
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw error;
+  }
+}
 
 /** Removes a file, or a link itself, where there is one. Where that fails it says why; `rmSync` tells what it tried after that. */
 export function removeFile(path: string): void {

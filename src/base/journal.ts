@@ -62,6 +62,15 @@ function parseLine(bytes: Buffer): { sign: string; key: string; text: string | u
   return sign !== undefined && key !== undefined && sumOf(bytes.subarray(9)) === sum ? { sign, key, text } : undefined;
 }
 
+/** What has been taken on and not finished yet, wherever it lies. */
+export type Inbox = Pick<
+  Journal,
+  'append' | 'finish' | 'has' | 'find' | 'keys' | 'size' | 'damaged' | 'damagedFiles' | 'ensureWritable' | 'copyTo' | 'close'
+> & {
+  /** Nothing stays of what is not kept. Nobody may append meanwhile. */
+  rewrite(keep: (key: string, text: string) => boolean): void | Promise<void>;
+};
+
 /** What has been taken on and not finished yet, durable in a folder of our own. Only one process may have it open. */
 export class Journal {
   readonly #folder: string;
@@ -197,13 +206,9 @@ export class Journal {
   copyTo(folder: string): number {
     const lines = this.keys().flatMap(key => {
       const text = this.find(key);
-      return text === undefined ? [] : [bytesOf({ key, text })];
+      return text === undefined ? [] : [{ key, text }];
     });
-    if (lines.length) {
-      ensureFolder(folder);
-      writeFileAtomically(join(folder, nameOf(1)), Buffer.concat(lines));
-    }
-    return lines.length;
+    return writeJournal(folder, lines);
   }
 
   /** Resolves when what was appended and finished is written. */
@@ -358,6 +363,15 @@ export class Journal {
     readSync(this.#reading.file, bytes, 0, length, at);
     return parseLine(bytes)?.text;
   }
+}
+
+/** Makes a journal in a folder that has none; nothing is made of nothing. Gives how many lines it has. */
+export function writeJournal(folder: string, lines: readonly { key: string; text: string }[]): number {
+  if (lines.length) {
+    ensureFolder(folder);
+    writeFileAtomically(join(folder, nameOf(1)), Buffer.concat(lines.map(bytesOf)));
+  }
+  return lines.length;
 }
 
 /** The files of a journal’s folder of which something could not be read. */

@@ -10,12 +10,20 @@ export interface Failure {
   collection?: string;
   /** One sentence; never a token. */
   message: string;
+  /** It may have been told before: not more than once an hour, also of a withdrawal. */
+  isRepeat?: boolean;
 }
 
 /** Has the command of RINGNECK_ON_FAILURE run; neither waits nor throws. */
-export interface OnFailure {
-  (failure: Failure): void;
-  /** Waits for what runs and what waits, but not long; what still runs then goes on without us. */
+export type OnFailure = (failure: Failure) => void;
+
+/** What runs it. */
+export interface FailureCommand extends OnFailure {
+  /** What waits is told by the name that an account has by now. */
+  rename(from: string, to: string): void;
+  /** What waits of who was erased is told to nobody. */
+  forget(user: string): void;
+  /** Waits for what runs and what waits, but not long; what still runs then goes on without us. Nothing but a withdrawal begins afterwards. */
   close(): Promise<void>;
 }
 
@@ -36,16 +44,24 @@ const HOUR_MS = 3_600_000;
 const LONGEST_MESSAGE = 2_000;
 
 /**
- * Makes what runs the command: one at a time, the same reason of the same user and collection at most once an hour, but each withdrawal, and
- * each refusal of an invitation that says something else.
+ * Makes what runs the command: one at a time, the same reason of the same user and collection at most once an hour, and each refusal of an
+ * invitation that says something else. A withdrawal waits for nothing: when the call returns, its command has begun and outlives us, or the
+ * log has why it could not.
  * @throws UsageError when the command cannot be read
  */
-export function createOnFailure(options: OnFailureOptions): OnFailure {
-  if (options.command === undefined) return Object.assign(() => undefined, { close: async () => undefined });
+export function createOnFailure(options: OnFailureOptions): FailureCommand {
+  if (options.command === undefined) {
+    const nothing = () => undefined;
+    return Object.assign(nothing, { rename: nothing, forget: nothing, close: async () => undefined });
+  }
   const [file, ...parameters] = splitWords(options.command);
   if (!file) throw new UsageError('RINGNECK_ON_FAILURE is empty: it is to be a command');
   const runner = new FailureRunner(file, parameters, options);
-  return Object.assign((failure: Failure) => runner.add(failure), { close: () => runner.close() });
+  return Object.assign((failure: Failure) => runner.add(failure), {
+    rename: (from: string, to: string) => runner.rename(from, to),
+    forget: (user: string) => runner.forget(user),
+    close: () => runner.close(),
+  });
 }
 
 class FailureRunner {
@@ -53,11 +69,12 @@ class FailureRunner {
   readonly #parameters: string[];
   readonly #options: OnFailureOptions;
   readonly #base: NodeJS.ProcessEnv;
-  readonly #waiting: Failure[] = [];
+  #waiting: Failure[] = [];
   readonly #last = new Map<string, number>();
   #dropped = 0;
   #closed = false;
   #working: Promise<void> = Promise.resolve();
+  readonly #withdrawals = new Set<Promise<void>>();
   #busy = false;
 
   constructor(file: string, parameters: string[], options: OnFailureOptions) {
@@ -69,12 +86,37 @@ class FailureRunner {
   }
 
   add(failure: Failure): void {
-    if (this.#closed) return;
-    if (this.#waiting.length >= MOST_WAITING) this.#dropped++;
+    // Whoever calls forgets next what would have it told again.
+    if (failure.reason === 'consent_withdrawn') this.#tellAtOnce(failure);
+    else if (this.#closed) return;
+    else if (this.#waiting.length >= MOST_WAITING) this.#dropped++;
     else if (!this.#isRepeated(failure)) {
       this.#waiting.push(failure);
       if (!this.#busy) this.#working = this.#work();
     }
+  }
+
+  rename(from: string, to: string): void {
+    const now = `(${from} is called ${to} by now)`;
+    this.#waiting = this.#waiting.map(one => (one.user === from ? { ...one, user: to, message: `${one.message} ${now}` } : one));
+    this.#forgetSaid(from);
+  }
+
+  forget(user: string): void {
+    this.#waiting = this.#waiting.filter(one => one.user !== user);
+    this.#forgetSaid(user);
+  }
+
+  /** The name may be somebody else's. */
+  #forgetSaid(user: string): void {
+    for (const key of this.#last.keys()) if (JSON.parse(key)[1] === user) this.#last.delete(key);
+  }
+
+  #tellAtOnce(failure: Failure): void {
+    const isRepeated = this.#isRepeated(failure);
+    if (isRepeated && failure.isRepeat) return;
+    const told = this.#tell(failure).finally(() => this.#withdrawals.delete(told));
+    this.#withdrawals.add(told);
   }
 
   async close(): Promise<void> {
@@ -83,7 +125,7 @@ class FailureRunner {
     const patience = new Promise<'late'>(resolve => {
       timer = setTimeout(resolve, this.#options.closeMs ?? 5_000, 'late');
     });
-    const left = (await Promise.race([this.#working, patience])) === 'late';
+    const left = (await Promise.race([Promise.all([this.#working, ...this.#withdrawals]), patience])) === 'late';
     clearTimeout(timer);
     if (!left) return;
     const notRun = this.#waiting.splice(0).length;
@@ -92,20 +134,30 @@ class FailureRunner {
 
   async #work(): Promise<void> {
     this.#busy = true;
-    for (let next = this.#waiting.shift(); next; next = this.#waiting.shift()) {
-      const { reason } = next;
-      try {
-        const trouble = await this.#run(next);
-        if (trouble) this.#warn({ reason, ...trouble }, 'the command of RINGNECK_ON_FAILURE failed');
-      } catch (error) {
-        this.#warn({ error: messageOf(error) }, 'the command of RINGNECK_ON_FAILURE failed');
-      }
-    }
+    for (let next = this.#waiting.shift(); next; next = this.#waiting.shift()) await this.#tell(next);
     this.#busy = false;
     const dropped = this.#dropped;
     if (dropped)
       this.#options.log.warn({ dropped }, 'failures came faster than the command of RINGNECK_ON_FAILURE ends: these were left out');
     this.#dropped = 0;
+  }
+
+  /** The command has begun when this returns; what goes wrong is logged. */
+  async #tell(failure: Failure): Promise<void> {
+    const { reason, user } = failure;
+    const isWithdrawal = reason === 'consent_withdrawn';
+    const warn = (trouble: object) =>
+      // No other call tells of it again.
+      this.#warn(
+        isWithdrawal ? { reason, account: user, ...trouble } : { reason, ...trouble },
+        `the command of RINGNECK_ON_FAILURE failed${isWithdrawal ? ': see to it that the study knows of this withdrawal' : ''}`,
+      );
+    try {
+      const trouble = await this.#run(failure);
+      if (trouble) warn(trouble);
+    } catch (error) {
+      warn({ error: messageOf(error) });
+    }
   }
 
   /** Resolves when it ended, with what went wrong. */
@@ -145,8 +197,6 @@ class FailureRunner {
 
   /** Whether it was said within the hour; if not, it is now. */
   #isRepeated({ reason, user, collection, message }: Failure): boolean {
-    // Each is one act of a person, and lasts not.
-    if (reason === 'consent_withdrawn') return false;
     const { now } = this.#options;
     // By one link several people may sign in: what the first one did says nothing of the next.
     const key = JSON.stringify([reason, user, collection, ...(reason === 'invitation_refused' ? [message] : [])]);

@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module';
 import { resolve } from 'node:path';
+import { parseLakeAddress } from './lake-address.ts';
 import { splitWords } from './on-failure.ts';
 
 const require = createRequire(import.meta.url);
@@ -148,6 +149,11 @@ export const timeZone = text('an IANA time zone, as Europe/Zurich', given => {
   new Intl.DateTimeFormat('en', { timeZone: given });
   return given;
 });
+
+export const lakeAddress = text(
+  'ducklake:postgres://user@host/catalogue?data=s3://bucket/prefix, or ?data=/a/folder: without a password, which has a setting of its own',
+  parseLakeAddress,
+);
 
 export const fileMode = text('an octal file mode that lets the owner read and write, as 0600', given => {
   const mode = /^(0o?)?[0-7]{3}$/.test(given) ? Number.parseInt(given.slice(-3), 8) : 0;

@@ -12,6 +12,8 @@ import { addDoctor } from './commands/doctor.ts';
 import { addExport } from './commands/export.ts';
 import { addInit } from './commands/init.ts';
 import { addKey } from './commands/key.ts';
+import { addLake } from './commands/lake.ts';
+import { addMachines } from './commands/machines.ts';
 import { addMcp } from './commands/mcp.ts';
 import { addNightly } from './commands/nightly.ts';
 import { addParticipants } from './commands/participants.ts';
@@ -81,6 +83,8 @@ export function createProgram(): Command {
     addRestore,
     addDoctor,
     addKey,
+    addLake,
+    addMachines,
     addAdopt,
   ])
     add(program);

@@ -1,5 +1,4 @@
 import { number, oneOf, orNull, type Readable, type Row, readRows, text } from '../warehouse/rows.ts';
-import { textList } from '../warehouse/sql.ts';
 import { OUTCOMES } from './windows.ts';
 
 const STANDING = {
@@ -48,22 +47,59 @@ export async function readStandings(warehouse: Readable): Promise<Standing[]> {
   return rows.map(row => ({ ...row, openRuns: row.openRuns?.split(' ') ?? [] }));
 }
 
-/**
- * When the collection of an account that was read to its end longest ago was, in microseconds; null where one never was. Those that the
- * service does not offer, or that were not granted, do not count.
- */
-export const readFreshness = (warehouse: Readable, collections: readonly string[]) =>
-  readRows(
-    warehouse,
-    { userId: text, readAt: orNull(number) },
-    `SELECT user_id, CASE WHEN count(*) = count(success) THEN min(success) END
-     FROM (SELECT user_id, collection, max(coalesce(read_at, committed_at)) FILTER (outcome = 'complete') AS success,
-                  arg_max(outcome, committed_at) AS last
-           FROM sync.windows
-           WHERE outcome IS NOT NULL AND outcome <> 'stopped' AND collection IN (${textList(new Set(collections))})
-           GROUP BY user_id, collection)
-     WHERE last NOT IN ('not_offered', 'not_authorised') GROUP BY user_id`,
-  );
+interface LastReading {
+  /** Of the last one that was complete, in microseconds. */
+  success: number | null;
+  outcome: string;
+  committedAt: number;
+}
+
+/** Windows are committed side by side, and not quite in their order: microseconds. */
+const OVERLAP = 3_600_000_000;
+
+/** How fresh accounts are, asked again and again: the ledger grows with each night, and what is known of it is not read twice. */
+export class Freshness {
+  /** By account and collection. */
+  readonly #readings = new Map<string, Map<string, LastReading>>();
+  #until: number | undefined;
+
+  /**
+   * When the collection of an account that was read to its end longest ago was, in microseconds; null where one never was. Those that the
+   * service does not offer, or that were not granted, do not count.
+   */
+  async read(warehouse: Readable, collections: readonly string[]): Promise<Map<string, number | null>> {
+    const since = this.#until === undefined ? '' : `AND committed_at >= make_timestamp(${this.#until - OVERLAP}::BIGINT)`;
+    const rows = await readRows(
+      warehouse,
+      { userId: text, collection: text, success: orNull(number), outcome: text, committedAt: number },
+      `SELECT user_id, collection, max(coalesce(read_at, committed_at)) FILTER (outcome = 'complete'), arg_max(outcome, committed_at), max(committed_at)
+       FROM sync.windows
+       WHERE outcome IS NOT NULL AND outcome <> 'stopped' AND committed_at IS NOT NULL ${since}
+       GROUP BY user_id, collection`,
+    );
+    for (const { userId, collection, ...reading } of rows) this.#add(userId, collection, reading);
+    const fresh = new Map<string, number | null>();
+    for (const [userId, readings] of this.#readings) {
+      const counted = collections.flatMap(name => readings.get(name) ?? []).filter(({ outcome }) => !UNGIVEN.includes(outcome));
+      if (!counted.length) continue;
+      const times = counted.map(({ success }) => success).filter(success => success !== null);
+      fresh.set(userId, times.length < counted.length ? null : Math.min(...times));
+    }
+    return fresh;
+  }
+
+  #add(userId: string, collection: string, reading: LastReading): void {
+    const readings = this.#readings.get(userId) ?? new Map<string, LastReading>();
+    this.#readings.set(userId, readings);
+    const before = readings.get(collection);
+    const later = before && before.committedAt > reading.committedAt ? before : reading;
+    const successes = [before?.success ?? null, reading.success].filter(success => success !== null);
+    readings.set(collection, { ...later, success: successes.length ? Math.max(...successes) : null });
+    this.#until = Math.max(this.#until ?? 0, reading.committedAt);
+  }
+}
+
+const UNGIVEN: readonly string[] = ['not_offered', 'not_authorised'];
 
 /** How many documents of each collection of an account could not be stored. */
 export const countRejected = (warehouse: Readable) =>

@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ClockSetBack } from '../base/clock-set-back.ts';
 import { messageOf } from '../base/errors.ts';
-import type { Journal } from '../base/journal.ts';
+import type { Inbox } from '../base/journal.ts';
 import type { Log } from '../base/log.ts';
 import { isPassing } from './environment-errors.ts';
 import type { NewJob, Queues } from './queues.ts';
 
 export interface FillOptions extends FillPace {
-  journal: Pick<Journal, 'find' | 'has' | 'keys' | 'finish' | 'size'>;
+  journal: Pick<Inbox, 'find' | 'has' | 'keys' | 'finish' | 'size'>;
   queues: Pick<Queues, 'addAll' | 'forget' | 'ids' | 'promote'>;
   queue: string;
   /** By this the queue knows it again. */

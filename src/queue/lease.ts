@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { readFileSync, statSync } from 'node:fs';
-import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { messageOf, TryLaterError } from '../base/errors.ts';
+import { identityOfFolder } from '../base/folder-identity.ts';
 import { withTimeout } from '../base/timeout.ts';
 import { isPassing } from './environment-errors.ts';
 
@@ -13,6 +12,10 @@ export interface Claim {
   warehouse: string;
   /** The data folder, which this process owns: whoever held the lease for the same folder is dead. */
   folder: string;
+  /** Of a warehouse whose owner is known otherwise: whoever comes with the same word takes the queues at once. */
+  place?: string | undefined;
+  /** Whether it may work on a job: one that it is given while it may not stays with the queue. */
+  mayWork?: (() => boolean) | undefined;
   /** Somebody else has the queues: nothing of them may be touched any more. */
   onLost(message: string): void;
 }
@@ -26,6 +29,7 @@ const ANSWER_MS = 3_000;
 
 const TAKEN = -10;
 const GONE = -20;
+const FORMER = 2;
 /**
  * Takes what was given back, is ours, or of the same folder, and when told so what is gone; else says for how long it is still held.
  */
@@ -35,12 +39,14 @@ if not held and ARGV[4] ~= 'also gone' then return ${GONE} end
 if held and held ~= 'free' and held:sub(-#place) ~= place then return redis.call('PTTL', KEYS[1]) end
 redis.call('SET', KEYS[1], ARGV[1] .. place, 'PX', ARGV[3])
 return ${TAKEN}`;
-/** Keeps what is ours or was lost; 0: somebody else has it. */
+/** Keeps what is ours or was lost, and when told so takes what is of the same folder; 0: somebody else has it. */
 const RENEW = `local held = redis.call('GET', KEYS[1])
-local mine = ARGV[1] .. '\\n' .. ARGV[2]
-if held and held ~= 'free' and held ~= mine then return 0 end
+local place = '\\n' .. ARGV[2]
+local mine = ARGV[1] .. place
+local isFormer = held and held ~= mine and held:sub(-#place) == place
+if held and held ~= 'free' and held ~= mine and not (isFormer and ARGV[4] == 'also former') then return 0 end
 redis.call('SET', KEYS[1], mine, 'PX', ARGV[3])
-return 1`;
+return isFormer and ${FORMER} or 1`;
 const RELEASE = `if redis.call('GET', KEYS[1]) == ARGV[1] .. '\\n' .. ARGV[2] then redis.call('SET', KEYS[1], 'free', 'PX', ARGV[3]) end
 return 1`;
 
@@ -53,9 +59,14 @@ const COPY =
  * @throws TryLaterError naming `ringneck adopt`
  * @returns gives it back
  */
-export async function takeLease(redis: Redis, prefix: string, { warehouse, folder, onLost }: Claim): Promise<() => Promise<void>> {
+export async function takeLease(
+  redis: Redis,
+  prefix: string,
+  { warehouse, folder, place: word, onLost }: Claim,
+): Promise<() => Promise<void>> {
+  const place = word ?? identityOfFolder(folder);
   const key = `${prefix}:lease-${warehouse}`;
-  const values = [randomUUID(), placeOf(folder), String(TTL_MS)];
+  const values = [randomUUID(), place, String(TTL_MS)];
   const run = async (script: string, ...more: string[]) =>
     (await withTimeout(redis.eval(script, 1, key, ...values, ...more), ANSWER_MS)) as number;
   try {
@@ -80,9 +91,12 @@ export async function takeLease(redis: Redis, prefix: string, { warehouse, folde
     if (isPassing(error)) throw new TryLaterError(`the queue cannot be used yet: ${messageOf(error)}`, { cause: error });
     throw error;
   }
+  // A Redis that was restored from an older dump has that of a process before this one. Whoever comes back for theirs is alive.
+  let mayBeFormer = word === undefined;
   const timer = setInterval(() => {
-    run(RENEW).then(
+    run(RENEW, ...(mayBeFormer ? ['also former'] : [])).then(
       kept => {
+        mayBeFormer = word === undefined && kept !== FORMER;
         if (kept) return;
         clearInterval(timer);
         onLost(COPY);
@@ -96,19 +110,4 @@ export async function takeLease(redis: Redis, prefix: string, { warehouse, folde
     clearInterval(timer);
     await run(RELEASE).catch(() => undefined);
   };
-}
-
-/** Host, device and inode: two folders never share them, and a folder keeps them when it is opened again. */
-function placeOf(folder: string): string {
-  const { dev, ino } = statSync(folder);
-  return `${hostOf()} ${dev}:${ino}`;
-}
-
-/** A machine that was cloned has the name of the other; what counts its starts differs. */
-function hostOf(): string {
-  try {
-    return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
-  } catch {
-    return hostname();
-  }
 }

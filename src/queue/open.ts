@@ -31,7 +31,7 @@ export async function openQueues(options: { url?: string; folder: string; prefix
   const backend = await openBackend(options);
   try {
     const giveBack = claim && (await backend.claim?.(prefix, claim));
-    return new BullQueues(backend, prefix, log, giveBack);
+    return new BullQueues(backend, prefix, log, { giveBack, mayWork: claim?.mayWork });
   } catch (error) {
     backend.closing?.();
     await backend.end();
@@ -47,19 +47,26 @@ class BullQueues implements Queues {
   readonly #base: { connection: object; prefix: string };
   readonly #log: Log;
   readonly #giveBack: (() => Promise<void>) | undefined;
+  readonly #mayWork: () => boolean;
   readonly #queues = new Map<string, Queue>();
   readonly #workers: Pick<Worker, 'close' | 'cancelAllJobs' | 'disconnect'>[] = [];
   readonly #readers: QueueEvents[] = [];
   readonly #errors = new Map<string, number>();
   #closing: Promise<void> | undefined;
 
-  constructor(backend: Backend, prefix: string, log: Log, giveBack: (() => Promise<void>) | undefined) {
+  constructor(
+    backend: Backend,
+    prefix: string,
+    log: Log,
+    { giveBack, mayWork = () => true }: Pick<Claim, 'mayWork'> & { giveBack: (() => Promise<void>) | undefined },
+  ) {
     this.kind = backend.kind;
     this.#backend = backend;
     this.#bull = withBackend(backend.factory);
     this.#base = { connection: {}, prefix };
     this.#log = log;
     this.#giveBack = giveBack;
+    this.#mayWork = mayWork;
   }
 
   queue(name: string): Queue {
@@ -75,7 +82,7 @@ class BullQueues implements Queues {
   worker<Data = unknown, Result = unknown>(name: string, process: Processor<Data, Result>, settings: WorkerSettings): Worker<Data, Result> {
     // What is left of a job without its data says itself nothing of when to remove it.
     const defaults = { ...this.#backend.worker, runRetryDelay: 1_000, maxStalledCount: 10, removeOnComplete: { count: 0 } };
-    const worker = new this.#bull.Worker<Data, Result>(name, whole(process), { ...this.#base, ...defaults, ...settings });
+    const worker = new this.#bull.Worker<Data, Result>(name, whole(process, this.#mayWork), { ...this.#base, ...defaults, ...settings });
     worker.on('error', error => this.#report(error));
     this.#workers.push(worker);
     return worker;
@@ -201,9 +208,12 @@ function* slicesOf<T>(all: readonly T[]): Generator<T[]> {
 
 /** A Redis that drops keys may keep a job's place without its data: there is nothing to be done, and its owner finds it missing. */
 const whole =
-  <Data, Result>(process: Processor<Data, Result>): Processor<Data, Result> =>
-  async (job, lock, signal) =>
-    job.name === undefined ? (undefined as Result) : process(job, lock, signal);
+  <Data, Result>(process: Processor<Data, Result>, mayWork: () => boolean): Processor<Data, Result> =>
+  async (job, lock, signal) => {
+    // Neither done nor failed: its lock ends, and whoever may work does it.
+    if (!mayWork()) return new Promise<Result>(() => undefined);
+    return job.name === undefined ? (undefined as Result) : process(job, lock, signal);
+  };
 
 /** Loads the store that is opened, and not the other one. */
 async function openBackend({ url, folder, log }: { url?: string; folder: string; log: Log }): Promise<Backend> {

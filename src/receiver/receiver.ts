@@ -6,6 +6,8 @@ import { Webhook, type WebhookOptions } from './webhook.ts';
 export interface ReceiverOptions {
   /** Resolves when a write succeeds. */
   ready: () => Promise<void>;
+  /** Whether it waits for another machine to end. */
+  isStandby?: () => boolean;
   /** Without it there is no /webhook. */
   webhook?: WebhookOptions;
   /** Without it there is no /connect. */
@@ -93,7 +95,7 @@ export async function openReceiver(options: ReceiverOptions, address: { host: st
   receiver.get('/ready', async (_, reply) => {
     try {
       await options.ready();
-      return { status: 'ready' };
+      return { status: options.isStandby?.() ? 'standby' : 'ready' };
     } catch {
       // What is in the way names our files; whoever asks may be anybody.
       return reply.code(503).send({ status: 'not ready', reason: 'nothing can be written: the log says why' });

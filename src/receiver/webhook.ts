@@ -19,7 +19,7 @@ export interface WebhookOptions {
   /** How far an event's timestamp may be from our clock, both ways; 0 = not checked. */
   windowMs: number;
   /** Resolves when the event is kept for good. Any rejection makes the sender try again. */
-  accept(event: WebhookEvent): Promise<void>;
+  accept(event: WebhookEvent, signature: string): Promise<void>;
   /** Whether this event's subscription is to end by its answer (6.1). */
   isGone?(event: WebhookEvent): boolean;
   /** Told of each event that was answered so. */
@@ -142,7 +142,7 @@ export class Webhook {
   }
 
   async #acceptNew({ event, signature, unknownKeys }: ReadEvent): Promise<void> {
-    await this.#options.accept(event);
+    await this.#options.accept(event, signature);
     this.#known.add(signature);
     this.#accepted += 1;
     this.#unknownKeys += unknownKeys;

@@ -122,7 +122,10 @@ export class OAuthClient {
     try {
       const server = { ...this.#server, revocation_endpoint };
       const response = await oauth.revocationRequest(server, this.#client, this.#authenticate, token, this.#options(PATIENCE_MS));
-      const said = parseObject(await response.clone().text());
+      const text = await response.clone().text();
+      const said = parseObject(text);
+      // Whoever stands between, as a page to log in to a network, answers 200 too.
+      if (response.status === 200 && text.trim() && !isJson(text)) throw new NoAnswerError();
       await oauth.processRevocationResponse(response);
       return nameError(said);
     } catch (error) {
@@ -220,6 +223,9 @@ async function readText({ body }: Response): Promise<string> {
 
 class TooLongError extends Error {}
 
+/** A page in place of an answer. */
+class NoAnswerError extends Error {}
+
 /** Undefined where there is no access token in it. What is of no form that means anything counts as not said. */
 function readTokens(text: string): Record<string, unknown> | undefined {
   const said = parseObject(text);
@@ -241,6 +247,15 @@ function readTokens(text: string): Record<string, unknown> | undefined {
 const LONGEST_LIFE_S = 1e10;
 
 const isText = (value: unknown): value is string => typeof value === 'string' && value !== '';
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 function parseObject(text: string): Record<string, unknown> {
   try {
@@ -293,6 +308,8 @@ function whyUnavailable(cause: unknown, tokenUrl: string, patienceMs: number): s
     return `${tokenUrl} answered something else than tokens: is RINGNECK_TOKEN_URL right?`;
   }
   if (cause instanceof DOMException && cause.name === 'TimeoutError') return `${tokenUrl} has not answered in ${patienceMs / 1000} s`;
+  if (cause instanceof NoAnswerError)
+    return `${tokenUrl} answered 200 with something that is neither empty nor JSON, which is no proof that tokens are taken back`;
   if (cause instanceof TooLongError)
     return `${tokenUrl} answered more than ${MOST_BYTES} bytes, which are no tokens: is RINGNECK_TOKEN_URL right?`;
   const below = cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause;

@@ -22,6 +22,12 @@ export interface SignInsOptions {
    * @throws where that cannot be written
    */
   takeBack(name: string, signIn: SignIn): Promise<void>;
+  /** Which other account has one of these tokens. */
+  findOtherOwner(name: string, tokens: readonly (string | undefined)[]): Promise<string | undefined>;
+  /** Has who ends the process wait for a renewal. */
+  wait(renewal: Promise<void>): Promise<void>;
+  /** Asked before each refresh token is used, which works once: throws where another machine may have used it. */
+  ensureOurs(): Promise<void>;
   /** Milliseconds since the epoch. */
   now: () => number;
   log: Log;
@@ -31,7 +37,12 @@ export interface SignInsOptions {
   onEnded(name: string, signIn: SignIn): Promise<void>;
   /** A token ends soon, or has ended, and could not be renewed once more. */
   onEnding(name: string, reason: string): void;
+  /** Kept by who opens another one of these later. */
+  unwritten?: Unwritten;
 }
+
+/** Renewed sign-ins that the disk did not take, by account: the service knows no others any more. */
+export type Unwritten = Map<string, SignIn>;
 
 type Renewing = Pick<OAuthClient, 'refresh' | 'tokenUrl'>;
 
@@ -81,13 +92,13 @@ export class SignIns {
   readonly #renewedAt = new Map<string, number>();
   /** Sign-ins that the service has ended, by id. */
   readonly #ended = new Set<string>();
-  /** New ones that the disk did not take: the service knows no others any more. */
-  readonly #unwritten = new Map<string, SignIn>();
+  readonly #unwritten: Unwritten;
   #timer: NodeJS.Timeout | undefined;
   #closed = false;
 
   constructor(options: SignInsOptions) {
     this.#options = options;
+    this.#unwritten = options.unwritten ?? new Map();
   }
 
   /** Begins to renew tokens before they end. */
@@ -243,7 +254,7 @@ export class SignIns {
   }
 
   #refresh(name: string): Promise<void> {
-    const running = this.#refreshing.get(name) ?? this.#refreshOnce(name).finally(() => this.#refreshing.delete(name));
+    const running = this.#refreshing.get(name) ?? this.#options.wait(this.#refreshOnce(name)).finally(() => this.#refreshing.delete(name));
     this.#refreshing.set(name, running);
     return running;
   }
@@ -266,9 +277,8 @@ export class SignIns {
       ensureGivenBy(name, signIn, tokenUrl);
       // A disk that takes nothing now would lose what the service gives once.
       secrets.putSignIn(name, { ...signIn, tokenUrl });
+      await this.#options.ensureOurs();
       const { answer, used } = await useRefreshToken(oauth, signIn);
-      this.#trouble.delete(name);
-      this.#renewedAt.set(found.id, performance.now());
       await this.#keep(name, { ...renewed(signIn, answer, used, now()), tokenUrl });
     } catch (error) {
       if (error instanceof SignInError && error.kind === 'invalid_grant') {
@@ -285,17 +295,15 @@ export class SignIns {
     }
   }
 
-  /** Throws SignInError where it cannot be written. */
+  /** Throws SignInError where it cannot be written, and where another account has what came: nothing of that is kept, nor taken back. */
   async #keep(name: string, signIn: SignIn): Promise<void> {
-    const { secrets, log, takeBack } = this.#options;
+    const { findOtherOwner, log } = this.#options;
+    const { accessToken, refreshToken, previous } = signIn;
+    let other: string | undefined;
     try {
-      if (secrets.findSignIn(name)?.id === signIn.id) {
-        secrets.putSignIn(name, signIn);
-        log.info({ account: name }, 'the sign-in is renewed');
-      } else {
-        log.info({ account: name }, 'the account was given something else while its sign-in was renewed: that is not kept');
-        await takeBack(name, signIn);
-      }
+      // Accounts of before may share a refresh token that is never replaced.
+      other = await findOtherOwner(name, [accessToken, refreshToken === previous ? undefined : (refreshToken ?? undefined)]);
+      if (other === undefined) await this.#write(name, signIn);
       this.#unwritten.delete(name);
     } catch (error) {
       this.#unwritten.set(name, signIn);
@@ -305,6 +313,27 @@ export class SignIns {
       );
       throw new SignInError('unavailable', `the renewed tokens of ${name} cannot be written: ${messageOf(error)}`, { cause: error });
     }
+    if (other === undefined) return;
+    const cure = `is there a cache before RINGNECK_TOKEN_URL? If it stays so: ${loginCommand(name)}`;
+    throw new SignInError('unavailable', `the service answered with the tokens of ${other}, which are not kept for ${name}: ${cure}`);
+  }
+
+  async #write(name: string, signIn: SignIn): Promise<void> {
+    const { secrets, log, takeBack } = this.#options;
+    this.#trouble.delete(name);
+    this.#renewedAt.set(signIn.id, performance.now());
+    if (secrets.findSignIn(name)?.id === signIn.id) {
+      secrets.putSignIn(name, signIn);
+      log.info({ account: name }, 'the sign-in is renewed');
+    } else {
+      log.info({ account: name }, 'the account was given something else while its sign-in was renewed: that is not kept');
+      await takeBack(name, signIn);
+    }
+  }
+
+  /** @throws SignInError where renewed tokens are on no disk yet: this object alone has them */
+  async ensureWritten(): Promise<void> {
+    for (const [name, signIn] of this.#unwritten) await this.#keep(name, signIn);
   }
 
   async #keepUnwritten(): Promise<void> {

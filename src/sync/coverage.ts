@@ -112,7 +112,7 @@ async function ensureKnown({ warehouse, collections }: Parts, { users = [], coll
   }
   const names = collections.map(({ name }) => name);
   for (const name of chosen) {
-    if (!names.includes(name)) throw new UsageError(`no resource ${JSON.stringify(name)}: there are ${names.join(', ')}`);
+    if (!names.includes(name)) throw new UsageError(`no collection ${JSON.stringify(name)}: there are ${names.join(', ')}`);
   }
 }
 

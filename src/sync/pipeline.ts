@@ -1,5 +1,5 @@
 import type { RingneckError } from '../base/errors.ts';
-import type { Journal } from '../base/journal.ts';
+import type { Inbox } from '../base/journal.ts';
 import type { Log } from '../base/log.ts';
 import type { OnFailure } from '../base/on-failure.ts';
 import type { Tokens } from '../base/secrets/secrets.ts';
@@ -99,7 +99,7 @@ export interface Pipeline {
   client: Client;
   queues: Queues;
   /** The accepted events that have no outcome yet. */
-  inbox: Journal;
+  inbox: Inbox;
   tokens: Tokens;
   signIns: Pick<SignIns, 'renewRefused'>;
   collections: readonly Collection[];

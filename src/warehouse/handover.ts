@@ -10,6 +10,8 @@ export interface Handover {
   /** What lies in the file, so that it need not be listed again. */
   schema: KnownSchema;
   publication?: Publication | undefined;
+  /** The last commit, of a store that others can write to unseen. */
+  commits?: number | undefined;
 }
 
 const fileOf = (warehouse: string) => `${warehouse}.handover`;
@@ -18,16 +20,16 @@ const fileOf = (warehouse: string) => `${warehouse}.handover`;
  * What the last process left, of a warehouse that nobody has changed since; it is believed once. To be called before the file is opened:
  * opening it may change it.
  * @throws RingneckError where it cannot be removed
- * @returns tells it once the file is opened, when nobody else can change it any more; undefined where there is none to believe
+ * @returns tells it once the file is opened, at this commit where it has some, when nobody else can change it any more; undefined where there is none to believe
  */
-export function takeHandover(warehouse: string): () => Handover | undefined {
+export function takeHandover(warehouse: string): (commits?: number) => Handover | undefined {
   const file = fileOf(warehouse);
   if (!existsSync(file)) return () => undefined;
   try {
     const { stamp, ...handover } = JSON.parse(readFileSync(file, 'utf8')) as Handover & { stamp: string };
     // What was committed by a process that was killed is in the log alone.
     if (stamp !== stampOf(warehouse) || existsSync(`${realPath(warehouse)}.wal`)) return () => undefined;
-    return () => (stamp === stampOf(warehouse) ? handover : undefined);
+    return commits => (stamp === stampOf(warehouse) && commits === handover.commits ? handover : undefined);
   } catch {
     return () => undefined;
   } finally {

@@ -1,4 +1,3 @@
-import { statSync } from 'node:fs';
 import type { Resource, WireDocument } from '../../schema/resource.ts';
 import { RingneckError } from '../base/errors.ts';
 import { type ParsedDocuments, parseDocuments } from './documents/parse-document.ts';
@@ -23,13 +22,13 @@ import { SnapshotCopies, type SnapshotFacts } from './snapshot/publisher.ts';
 import type { LedgerEntry } from './sql.ts';
 import { qualified, storable, type Value } from './sql.ts';
 import { readRows } from './store/database.ts';
-import { type Compacted, isCompactionDue, type Size } from './store/file/due.ts';
 import type { Person } from './store/file/erase.ts';
 import type { FileOptions } from './store/file/file-store.ts';
 import { FileStore } from './store/file/file-store.ts';
 import type { Renaming } from './store/file/move.ts';
+import type { LakeOptions } from './store/lake/lake-store.ts';
 import { SharedConnections } from './store/shared-connections.ts';
-import type { CopyOptions, Store, Upkeep } from './store/store.ts';
+import type { Compacted, CopyOptions, Size, Store, Upkeep } from './store/store.ts';
 import { NotOpenedAgain } from './store/store.ts';
 import { listTables } from './tables.ts';
 import { Committed } from './write/committed.ts';
@@ -40,6 +39,10 @@ import { type Lane, type LaneReport, Writer } from './write/writer.ts';
 import type { WriteResult } from './write-result.ts';
 
 export interface WarehouseOptions extends FileOptions {
+  /** Where all of it lies in a lake: then the file at the path is there to keep others out of its folder. */
+  lake?: LakeOptions | undefined;
+  /** Of a lake on which another machine works: it is read alone, and what this gives is thrown where something would be written. */
+  refusal?: (() => Error) | undefined;
   resources: readonly Resource[];
   /** Milliseconds since the epoch. */
   now?: () => number;
@@ -52,6 +55,9 @@ export interface WarehouseOptions extends FileOptions {
   /** Called once for a file in which generated heart rate may lie beside what is real. */
   onUnclearHeartRate?: () => void;
 }
+
+/** Where a warehouse is that nobody has open. */
+type Place = Pick<WarehouseOptions, 'path' | 'lake'>;
 
 export interface WriteOptions {
   /** Live work goes before bulk work. */
@@ -134,12 +140,13 @@ export class Warehouse {
   static async open(options: WarehouseOptions): Promise<Warehouse> {
     const mappings = mapAll(options.resources);
     const tellHandover = takeHandover(options.path);
-    const store = await FileStore.open(options, mappings);
+    const store = await openStore(options, mappings);
     let warehouse: Warehouse | undefined;
     try {
-      const handover = tellHandover();
+      const handover = tellHandover(store.commits?.found);
       const connection = await store.connect();
-      const beforeUpgrade = (format: number | null) => keepCopy(store, connection, format, options);
+      // A lake may be larger than this disk, and its keeper has copies of it elsewhere.
+      const beforeUpgrade = async (format: number | null) => (options.lake ? undefined : keepCopy(store, connection, format, options));
       const prepared = await prepareSchema(store, connection, mappings, { now: options.now, known: handover?.schema, beforeUpgrade });
       if (prepared.isUnclear) options.onUnclearHeartRate?.();
       warehouse = new Warehouse(options, mappings, { ...prepared, store, connection, published: handover?.publication });
@@ -153,14 +160,17 @@ export class Warehouse {
   }
 
   /**
-   * Replaces a warehouse that nobody has open by one of all that is not a person's: nothing of what was is left in the new file.
+   * Replaces a warehouse that nobody has open by one of all that is not a person's: nothing of what was is left in its files. Of a lake it
+   * may be repeated until it has come to its end.
    * @param beforeTable throws when there is no room on the disk
    * @returns how many rows went, by table
    * @throws TryLaterError naming the process that holds the file
    */
-  static async erase(path: string, person: Person, beforeTable: () => void): Promise<Record<string, number>> {
-    const { rewriteWithout } = await import('./store/file/erase.ts');
-    return rewriteWithout(path, person, beforeTable);
+  static async erase({ path, lake }: Place, person: Person, beforeTable: () => void): Promise<Record<string, number>> {
+    const { erasingOf, rewriteWithout } = await import('./store/file/erase.ts');
+    if (!lake) return rewriteWithout(path, person, beforeTable);
+    const { rewriteLake } = await import('./store/lake/rewrite.ts');
+    return rewriteLake({ path, lake }, erasingOf(person));
   }
 
   /**
@@ -169,9 +179,11 @@ export class Warehouse {
    * @returns how many rows are the account's, by table
    * @throws TryLaterError naming the process that holds the file
    */
-  static async rename(path: string, renaming: Renaming, beforeTable: () => void): Promise<Record<string, number>> {
-    const { rewriteRenamed } = await import('./store/file/move.ts');
-    return rewriteRenamed(path, renaming, beforeTable);
+  static async rename({ path, lake }: Place, renaming: Renaming, beforeTable: () => void): Promise<Record<string, number>> {
+    const { renamingOf, rewriteRenamed } = await import('./store/file/move.ts');
+    if (!lake) return rewriteRenamed(path, renaming, beforeTable);
+    const { rewriteLake } = await import('./store/lake/rewrite.ts');
+    return rewriteLake({ path, lake }, renamingOf(renaming));
   }
 
   async #evolveSchema(): Promise<void> {
@@ -393,9 +405,9 @@ export class Warehouse {
   async size(): Promise<Size & { compacted: Compacted | undefined; isDue: boolean }> {
     const counts = listTables(this.mappings).map(({ name }) => `(SELECT count(*) FROM ${qualified(name)})`);
     const [[rows, known] = []] = await this.read(`SELECT ${counts.join(' + ')}, (SELECT value FROM sync.meta WHERE key = 'compacted')`);
-    const size = { bytes: statSync(this.path).size, rows: rows as number };
+    const size = { ...(await this.#store.size()), rows: rows as number };
     const compacted = known == null ? undefined : (JSON.parse(known as string) as Compacted);
-    return { ...size, compacted, isDue: isCompactionDue(size, compacted, this.clock.wall()) };
+    return { ...size, compacted, isDue: this.#store.isDue(size, compacted, this.clock.wall()) };
   }
 
   /**
@@ -417,6 +429,7 @@ export class Warehouse {
             return taken;
           },
           alone: work => this.#reader.whileIdle(() => this.#writer.whileIdle(work), READERS_PATIENCE_MS),
+          betweenGroups: work => this.#writer.whileIdle(work),
         }),
       );
     } catch (error) {
@@ -424,8 +437,8 @@ export class Warehouse {
     } finally {
       this.#committed = undefined;
     }
-    const { bytes, rows } = await this.size();
-    const compacted = { at: this.clock.wall(), bytes, rows };
+    const { bytes, rows, commits } = await this.size();
+    const compacted = { at: this.clock.wall(), bytes, rows, ...(commits === undefined ? {} : { commits }) };
     await this.record([{ table: 'sync.meta', key: { key: 'compacted' }, row: { value: JSON.stringify(compacted) } }]);
     return compacted;
   }
@@ -436,14 +449,22 @@ export class Warehouse {
     await this.#copies.close();
     await this.#reader.close();
     const { publication } = this.#copies;
+    const commits = this.#store.commits?.last;
     await this.#store.close();
-    leaveHandover(this.path, { schema: this.#schema, publication });
+    leaveHandover(this.path, { schema: this.#schema, publication, commits });
   }
 }
 
 const NEVER = new AbortController().signal;
 /** What is read while `up` runs is read in less; who comes after it waits that long too. */
 const READERS_PATIENCE_MS = 200;
+
+async function openStore(options: WarehouseOptions, mappings: readonly Mapping[]): Promise<Store> {
+  const { lake } = options;
+  if (!lake) return FileStore.open(options, mappings);
+  const { LakeStore } = await import('./store/lake/lake-store.ts');
+  return LakeStore.open({ ...options, lake }, mappings);
+}
 
 function answerOf(rows: RawHeartRate['rows']): HeartRateAnswer {
   if (rows instanceof HeartRateAnswer) return rows;

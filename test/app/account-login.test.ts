@@ -1,5 +1,10 @@
+import fs, { readFileSync, writeFileSync } from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
-import { expect, test, vi } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { DataFolder } from '../../src/app/data-folder.ts';
+import { RingneckError } from '../../src/base/errors.ts';
+import { createLog } from '../../src/base/log.ts';
 import { createAuthorizeRequest, OAuthClient } from '../../src/sign-in/oauth.ts';
 import { openSignedInHarness, type SignedInHarness } from '../sign-in/signed-in-harness.ts';
 import { useClocks } from '../support/clocks.ts';
@@ -199,6 +204,126 @@ test('where no client is set it is said before anybody is sent anywhere', async 
   );
 });
 
+test('a key or a file that cannot be used is told before anybody is sent anywhere', async () => {
+  const { harness, login, server } = await openSignedInHarness(folder, 'no-key');
+  await login('ada');
+  const { data } = harness.app.settings;
+  const begin = () => harness.commands.beginLogin({ name: 'ben' });
+  const [key, file] = [join(data, 'secret.key'), join(data, 'accounts.secret')];
+  const [kept, sealed] = [readFileSync(key), readFileSync(file)];
+  writeFileSync(key, 'short');
+  await expect(begin()).rejects.toThrow(`${key} is damaged (fewer than 16 characters)`);
+  writeFileSync(key, kept);
+  writeFileSync(file, '{');
+  await expect(begin()).rejects.toThrow(`${file} cannot be read`);
+  writeFileSync(file, sealed);
+  expect([await begin(), server.asked]).toMatchObject([{ clientId: server.settings.clientId }, ['authorization_code']]);
+});
+
+test('where the disk does not take a sign-in the file is named, with what to do, and the access is taken back', async () => {
+  const { harness, login, server } = await openSignedInHarness(folder, 'no-disk');
+  await login('ada');
+  const { renameSync } = fs;
+  const given = vi.spyOn(OAuthClient.prototype, 'exchange');
+  vi.spyOn(fs, 'renameSync').mockImplementation((from, to) => {
+    if (String(to).endsWith('accounts.secret'))
+      throw Object.assign(new Error(`EPERM: operation not permitted, rename '${from}' -> '${to}'`), { code: 'EPERM', syscall: 'rename' });
+    renameSync(from, to);
+  });
+  syncBuiltinESMExports();
+  onTestFinished(() => {
+    vi.restoreAllMocks();
+    syncBuiltinESMExports();
+  });
+  server.person = { id: 'ben-1' };
+  const path = join(harness.app.settings.data, 'accounts.secret');
+  const failed = await login('ben').catch((error: unknown) => error);
+  expect(failed).toBeInstanceOf(RingneckError);
+  expect(String(failed)).toContain(`${path} cannot be written (EPERM: operation not permitted, rename `);
+  expect(String(failed)).toMatch(
+    /: have it and its folder writable for the user who runs ringneck, with room on the disk, and try again\.$/,
+  );
+  const tokens = await given.mock.results[0]?.value;
+  expect([tokens.refreshToken, await server.findPerson(tokens.accessToken)]).toEqual([expect.any(String), undefined]);
+});
+
+test('nobody is moved or erased while a renewed sign-in of anybody is on no disk, for the folder is closed for that', async () => {
+  const { harness, login, server } = await openSignedInHarness(folder, 'unwritten');
+  await login('ada');
+  server.person = { id: 'ben-1' };
+  await login('ben');
+  const token = harness.app.secrets.find('ada') ?? '';
+  const { renameSync } = fs;
+  let written = 0;
+  const disk = vi.spyOn(fs, 'renameSync').mockImplementation((from, to) => {
+    // There is room when it is tried.
+    if (String(to).endsWith('accounts.secret') && written++) throw Object.assign(new Error('EPERM'), { code: 'EPERM' });
+    renameSync(from, to);
+  });
+  syncBuiltinESMExports();
+  const putRight = () => {
+    disk.mockRestore();
+    syncBuiltinESMExports();
+  };
+  onTestFinished(putRight);
+  advance(130);
+  const signIns = await harness.app.signIns();
+  const unwritten = 'the renewed tokens of ada cannot be written: ';
+  await expect(signIns.current(token)).rejects.toThrow(unwritten);
+  await expect(harness.commands.moveAccount({ from: 'ben', to: 'bea' })).rejects.toThrow(unwritten);
+  await expect(harness.commands.eraseAccount({ name: 'ben' })).rejects.toThrow(unwritten);
+  putRight();
+  await harness.app.ensureSignInsWritten();
+  expect(await server.findPerson(await signIns.current(token))).toBe('ada-1');
+});
+
+test('a renewal that comes as the folder closes for a move, and that the disk does not take, outlives that, and nobody is moved', async () => {
+  const { harness, login, server } = await openSignedInHarness(folder, 'closing');
+  await login('ada');
+  server.person = { id: 'ben-1' };
+  await login('ben');
+  const { settings } = harness.app;
+  await harness.close();
+  const { renameSync } = fs;
+  let isFull = false;
+  vi.spyOn(fs, 'renameSync').mockImplementation((from, to) => {
+    if (isFull && String(to).endsWith('accounts.secret')) throw Object.assign(new Error('EPERM'), { code: 'EPERM' });
+    renameSync(from, to);
+  });
+  syncBuiltinESMExports();
+  let answer: () => void = () => undefined;
+  const answered = new Promise<void>(resolve => {
+    answer = resolve;
+  });
+  const { refresh } = OAuthClient.prototype;
+  const asked = vi.spyOn(OAuthClient.prototype, 'refresh').mockImplementation(async function (this: OAuthClient, token) {
+    await answered;
+    return refresh.call(this, token);
+  });
+  onTestFinished(() => {
+    vi.restoreAllMocks();
+    syncBuiltinESMExports();
+  });
+  const write = (line: string) => {
+    if (!line.includes('which is waited for')) return;
+    isFull = true;
+    answer();
+  };
+  const data = await DataFolder.open({ settings, log: createLog({ level: 'warn', pretty: false, stream: { write } }) });
+  onTestFinished(() => data.close());
+  advance(130);
+  await data.app.signIns();
+  await until('both are asked for', () => asked.mock.calls.length === 2);
+  await expect(data.commands.moveAccount({ from: 'ben', to: 'bea' })).rejects.toThrow(
+    'the renewed tokens of ada, ben cannot be written, and nothing was done: the log says why; put it right and try again',
+  );
+  isFull = false;
+  await (await data.app.signIns()).ensureWritten();
+  const alive = ['ada', 'ben'].map(name => server.findPerson(data.app.secrets.find(name) ?? ''));
+  expect([await Promise.all(alive), asked.mock.calls.length]).toEqual([['ada-1', 'ben-1'], 2]);
+  expect(await data.commands.moveAccount({ from: 'ben', to: 'bea' })).toMatchObject({ user_id: 'bea' });
+});
+
 /** Tokens of ben, who has signed in elsewhere. */
 async function signInElsewhere({ server }: SignedInHarness) {
   server.person = { id: 'ben-1' };
@@ -323,4 +448,96 @@ test('a collection that always calls its token expired has it renewed once a min
   await harness.backfill({ from: '2024-01-01', to: '2025-02-27', collections: ['sleep_time', 'daily_sleep', 'sleep'] });
   expect(server.asked).toEqual(['authorization_code', 'refresh_token']);
   expect(await accounts(harness)).toEqual([['ada', 'ada-1', 'active', null]]);
+});
+
+test('a sign-in or renewal that is answered with the tokens of another account is not kept, and theirs live on', async () => {
+  const { harness, server, login } = await openSignedInHarness(folder, 'mixed-up');
+  const { secrets } = harness.app;
+  const SOME = ['daily', 'session'];
+  server.person = { id: 'ada-1', scopes: SOME };
+  await login('ada');
+  const adas = secrets.findSignIn('ada')!;
+  const answer = {
+    accessToken: adas.accessToken,
+    refreshToken: adas.refreshToken ?? undefined,
+    expiresIn: 120,
+    scopes: SOME,
+  };
+  const exchange = vi.spyOn(OAuthClient.prototype, 'exchange').mockResolvedValueOnce(answer);
+  const refresh = vi.spyOn(OAuthClient.prototype, 'refresh').mockImplementation(async () => answer);
+  onTestFinished(() => void [exchange, refresh].map(spy => spy.mockRestore()));
+  await expect(login('ben')).rejects.toThrow(
+    'the service answered with the tokens of ada, and nothing was stored: is there a cache before RINGNECK_TOKEN_URL? Then ringneck account login ben',
+  );
+  expect([secrets.names(), secrets.listEnded(), await server.findPerson(adas.accessToken)]).toEqual([['ada'], [], 'ada-1']);
+
+  server.person = { id: 'ben-1', scopes: SOME };
+  await login('ben');
+  const { tokenUrl: _, ...bens } = secrets.findSignIn('ben')!;
+  const signIns = await harness.app.signIns();
+  expect(await signIns.renewRefused(bens.accessToken).catch(error => error.message)).toBe(
+    'the service answered with the tokens of ada, which are not kept for ben: is there a cache before RINGNECK_TOKEN_URL? If it stays so: ringneck account login ben',
+  );
+  expect([secrets.findSignIn('ben'), signIns.findTrouble('ben')]).toMatchObject([bens, expect.stringContaining('the tokens of ada')]);
+  refresh.mockRestore();
+  advance(20);
+  vi.spyOn(performance, 'now').mockReturnValue(performance.now() + 60_000);
+  expect(await signIns.renewRefused(bens.accessToken)).toBe(true);
+  vi.mocked(performance.now).mockRestore();
+  expect(await server.findPerson(secrets.find('ben')!)).toBe('ben-1');
+});
+
+/** Has the next call of a method of the client wait; `open` lets it go on. */
+function holdNext(method: 'exchange' | 'refresh' | 'revoke'): { isAsked: () => boolean; open: () => void } {
+  let open = () => {};
+  const opened = new Promise<void>(resolve => {
+    open = resolve;
+  });
+  const original: (...given: never[]) => Promise<never> = OAuthClient.prototype[method] as never;
+  const spy = vi.spyOn(OAuthClient.prototype, method).mockImplementationOnce(async function (this: OAuthClient, ...given: never[]) {
+    await opened;
+    return original.apply(this, given);
+  } as never);
+  onTestFinished(() => spy.mockRestore());
+  return { isAsked: () => spy.mock.calls.length > 0, open };
+}
+
+test('who ends while a code is exchanged waits for that, and stores what comes of it', async () => {
+  const { harness, login, server } = await openSignedInHarness(folder, 'ends-exchanging');
+  const held = holdNext('exchange');
+  const signingIn = login('ada');
+  await until('the code is exchanged', held.isAsked);
+  const closing = harness.close();
+  await expect(login('ben')).rejects.toThrow('ringneck is ending; try again in a moment');
+  held.open();
+  expect((await signingIn).user_id).toBe('ada');
+  await closing;
+  const token = harness.app.secrets.findSignIn('ada')?.accessToken ?? '';
+  expect([await server.findPerson(token), server.asked]).toEqual(['ada-1', ['authorization_code']]);
+});
+
+test('who ends while a sign-in is renewed to be taken back waits for that, and leaves no pair that nobody knows of', async () => {
+  const { harness, login, server } = await openSignedInHarness(folder, 'ends-renewing');
+  await login('ada');
+  const held = holdNext('refresh');
+  const removing = harness.commands.removeAccount({ name: 'ada' });
+  await until('the sign-in is renewed', held.isAsked);
+  const closing = harness.close();
+  held.open();
+  await Promise.all([removing, closing]);
+  expect([harness.app.secrets.listEnded(), server.asked]).toEqual([[], ['authorization_code', 'refresh_token']]);
+});
+
+test('a sign-in that is not kept is noted before it is taken back, and forgotten after', async () => {
+  const { harness, login, server } = await openSignedInHarness(folder, 'noted-first');
+  await login('ada');
+  server.person = { id: 'ben-1' };
+  const held = holdNext('revoke');
+  const refused = expect(login('ada')).rejects.toThrow('nothing was stored');
+  await until('it is taken back', held.isAsked);
+  const [noted] = harness.app.secrets.listEnded();
+  expect([noted?.name, await server.findPerson(noted?.signIn?.accessToken ?? '')]).toEqual(['ada', 'ben-1']);
+  held.open();
+  await refused;
+  expect([harness.app.secrets.listEnded(), await server.findPerson(noted?.signIn?.accessToken ?? '')]).toEqual([[], undefined]);
 });

@@ -311,10 +311,10 @@ test('where the service tells only after a while that a person has another accou
   const service = await startFaultService({}, { upstream: sandbox.url });
   onTestFinished(() => service.close());
   const harness = await openHarness(join(folder, 'late-twin'), service.url);
-  const { token } = sandbox.people[0]!;
+  const { token, userId } = sandbox.people[0]!;
   const state = async () => (await harness.commands.listAccounts({})).map(({ user_id, state, reason }) => [user_id, state, reason]);
   const twin = ['p08', 'parked', 'the token is of the same person as the account dev: keep one of the two: ringneck account remove p08'];
-  await harness.add([{ name: 'dev', token }]);
+  await harness.keep([{ name: 'dev', token: 'another of the same', serviceUserId: userId }]);
   let asked = 0;
   service.on(PERSON, () => (++asked === 1 ? { status: 403, json: { detail: 'Not now.' } } : undefined));
   expect(await harness.commands.addAccount({ name: 'p08', token })).toMatchObject({ state: 'parked', service_user_id: null });
@@ -323,6 +323,7 @@ test('where the service tells only after a while that a person has another accou
   await expect(harness.commands.addAccount({ name: 'p08', token })).rejects.toThrow('of the same person as the account dev');
   expect(await state()).toEqual([['dev', 'active', null], twin]);
   await harness.commands.removeAccount({ name: 'p08' });
+  await harness.add([{ name: 'dev', token }]);
   expect(await harness.nightly(3)).toMatchObject({ state: 'complete', not_asked: [] });
 });
 
@@ -376,4 +377,23 @@ test('account add --from --json prints one document: the account, and in it the 
   expect(backfill.documents).toBeGreaterThan(0);
 
   expect(JSON.parse((await runHere(add, { env, input: sandbox.people[0]!.token })).stdout)).not.toHaveProperty('backfill');
+});
+
+test('the very token of another account is refused by its name, also where the service tells nobody whose it is', async () => {
+  const service = await startFaultService({ '/v2/usercollection/personal_info': { status: 403 } });
+  onTestFinished(() => service.close());
+  const env = { RINGNECK_DATA: join(folder, 'same-token'), RINGNECK_SERVICE_URL: service.url };
+  const add = (name: string, input: string) => runHere(['account', 'add', name], { env, input });
+  await add('ada', 'token-of-ada');
+  await runHere(['account', 'pause', 'ada'], { env });
+  expect(await add('ben', 'token-of-ada')).toMatchObject({
+    code: 1,
+    stdout: '',
+    stderr:
+      'ringneck: the account ada has the same token, and nothing was stored: to read its person as ben, first ringneck account remove ada\n',
+  });
+  await runHere(['account', 'resume', 'ada'], { env });
+  expect((await add('ada', 'token-of-ada')).stdout).toMatch(/^ada /);
+  await runHere(['account', 'remove', 'ada'], { env });
+  expect((await add('ben', 'token-of-ada')).stdout).toMatch(/^ben /);
 });

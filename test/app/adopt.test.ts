@@ -94,7 +94,7 @@ test('two folders of which one is a copy, each with the queue in it, work side b
   const [first, second] = ended.map(({ stdout }) => JSON.parse(stdout) as { windows: { planned: number; done: number } });
   expect(first!.windows.done).toBe(first!.windows.planned);
   expect(second!.windows).toEqual(first!.windows);
-}, 60_000);
+});
 
 test('where there is no warehouse none is made', async () => {
   const data = join(folder, 'empty');

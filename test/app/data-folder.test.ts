@@ -1,3 +1,4 @@
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import type { WebhookEvent } from '../../schema/webhook.ts';
@@ -12,8 +13,8 @@ import { tempFolder } from '../support/temp-folder.ts';
 const folder = tempFolder();
 let folders = 0;
 
-async function open() {
-  const settings = readSettings({ RINGNECK_DATA: join(folder, `d${++folders}`) });
+async function open(env: Record<string, string> = {}) {
+  const settings = readSettings({ RINGNECK_DATA: join(folder, `d${++folders}`), ...env });
   const kept = await DataFolder.open({ settings, log: silentLog });
   onTestFinished(() => kept.close());
   return kept;
@@ -76,6 +77,38 @@ test('what is to end waits for who has the folder closed, and opens it no more',
   expect(() => kept.app).toThrow(TryLaterError);
 });
 
+test('a sign-in that is being made or renewed is known as the folder closes for a while too: the end waits for it', async () => {
+  const kept = await open();
+  const answer = gate();
+  void kept.app.inHand.add(answer.opened);
+  const closed = kept.app.withExclusive(async () => {});
+  expect(kept.findSignInsInHand()).toBeDefined();
+  answer.open();
+  await closed;
+  expect(kept.findSignInsInHand()).toBeUndefined();
+});
+
+test('alarms that wait behind a slow command are told after a move and an erasing, but for those of who was erased', async () => {
+  const [go, told] = [join(folder, 'go'), join(folder, 'told')];
+  const program = join(folder, 'tell.sh');
+  writeFileSync(program, '#!/bin/sh\nwhile [ ! -e "$1" ]; do sleep 0.05; done\necho "$RINGNECK_USER: $RINGNECK_MESSAGE" >> "$2"\n');
+  chmodSync(program, 0o700);
+  const kept = await open({ RINGNECK_ON_FAILURE: `${program} ${go} ${told}` });
+  for (const name of ['ada', 'ben']) await kept.commands.addAccount({ name, token: `token-of-${name}` });
+  for (const user of ['zoe', 'ada', 'ben', 'cleo']) kept.app.onFailure({ reason: 'sign_in_ending', user, message: `${user} ends` });
+  await kept.commands.moveAccount({ from: 'ada', to: 'anna' });
+  await kept.commands.eraseAccount({ name: 'ben' });
+  kept.app.onFailure({ reason: 'sign_in_ending', user: 'ada', message: 'another ada ends' });
+  writeFileSync(go, '');
+  await kept.close();
+  expect(readFileSync(told, 'utf8').trim().split('\n')).toEqual([
+    'zoe: zoe ends',
+    'anna: ada ends (ada is called anna by now)',
+    'cleo: cleo ends',
+    'ada: another ada ends',
+  ]);
+});
+
 test('when it cannot be opened again that is said', async () => {
   const kept = await open();
   let begun = 0;
@@ -109,11 +142,11 @@ test('an event that comes while the folder is closed is not accepted, and so is 
     event_time: '2025-01-02T08:00:00+01:00',
     user_id: 'x',
   });
-  await served.accept(event('before'));
+  await served.accept(event('before'), 'its signature');
   following = undefined;
-  await expect(served.accept(event('meanwhile'))).rejects.toThrow(TryLaterError);
+  await expect(served.accept(event('meanwhile'), 'its signature')).rejects.toThrow(TryLaterError);
   expect(served.isGone?.(event('meanwhile'))).toBe(false);
   following = open;
-  await served.accept(event('after'));
+  await served.accept(event('after'), 'its signature');
   expect(accepted).toEqual(['before', 'after']);
 });

@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { checkAccounts } from '../../src/app/doctor/accounts.ts';
 import { Secrets } from '../../src/base/secrets/secrets.ts';
 import { openSignedInHarness } from '../sign-in/signed-in-harness.ts';
 import { type Harness, openHarness } from '../support/harness.ts';
@@ -45,6 +46,18 @@ test('where the key is lost accounts are added again, one after the other, and t
   expect([report.failures, report.not_asked]).toEqual([[], [{ user_id: 'ben', collection: null, state: 'without_token', reason: BEN }]]);
   expect(await harness.commands.addAccount({ name: 'ben', token: tokens.ben })).toMatchObject({ state: 'active', warning: null });
   expect((await harness.backfill(DAYS)).not_asked).toEqual([]);
+});
+
+test.each(['before anybody has signed in', 'while somebody is read'])('with a key that is damaged %s no code is exchanged', async when => {
+  const { harness, server, login } = await openSignedInHarness(folder, `damaged-${when.length}`);
+  if (when.includes('read')) await login('ada');
+  const before = server.asked.length;
+  const path = join(harness.app.settings.data, 'secret.key');
+  writeFileSync(path, 'short');
+  await expect(login('ben')).rejects.toThrow(
+    `${path} is damaged (fewer than 16 characters): restore it from a copy, or set RINGNECK_SECRET_KEY.`,
+  );
+  expect(server.asked.length).toBe(before);
 });
 
 test('where the key is lost no account is shown as one that is read', async () => {
@@ -108,6 +121,9 @@ test('where the key cannot be read it is said, and nobody is erased', async () =
     ['ben', 'without_token', reason],
   ]);
   await expect(harness.commands.eraseAccount({ name: 'ada' })).rejects.toThrow(reason);
+  expect(await checkAccounts(harness.app, harness.app.settings.serviceUrl ?? '')).toMatchObject([
+    { state: 'fail', message: `2 accounts could not be tried (${reason})`, fix: 'do what it says' },
+  ]);
   expect(existsSync(join(data, 'erasing.json'))).toBe(false);
 });
 

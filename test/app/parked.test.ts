@@ -24,7 +24,7 @@ async function refusedHarness(name: string) {
   onTestFinished(() => sandbox.close());
   const env = { RINGNECK_DATA: join(folder, name), RINGNECK_SERVICE_URL: sandbox.url };
   const harness = await openHarness(env.RINGNECK_DATA, sandbox.url);
-  await harness.add(names.map(user => ({ name: user, token: 'dead' })));
+  await harness.add(names.map(user => ({ name: user, token: `dead-${user}` })));
   return { sandbox, harness, env };
 }
 
@@ -39,7 +39,7 @@ test('accounts that are refused for one reason are told together, with what to d
   const refused = await checkAccounts(harness.app, env.RINGNECK_SERVICE_URL);
   expect(refused).toMatchObject([{ state: 'fail', message: expect.stringMatching(/^the service refuses 30 accounts \(GET .*401/) }]);
 
-  await harness.add([...names.slice(1).map(user => ({ name: user, token: 'dead' }))]);
+  await harness.add(names.slice(1).map(user => ({ name: user, token: `dead-${user}` })));
   await harness.commands.pauseAccount({ name: names[0]! });
   await harness.close();
   const night = await runHere(['nightly'], { env });
@@ -65,6 +65,19 @@ test('wherever a refused account is shown stands what to do about it', async () 
   ])
     expect((await runHere(args, { env })).stdout).toContain(`${REFUSED}: ${cure}`);
   expect((await runHere(['status'], { env })).stdout).toContain(`p10: parked (${REFUSED}: ${cure})\n`);
+  expect((await runHere(['status', '--problems'], { env })).stdout).toMatch(/^p10: parked \(.*\)\n\nqueue: /);
+  await runHere(['account', 'resume', 'p10'], { env });
+  const night = await runHere(['nightly'], { env });
+  expect([night.code, night.stderr.match(/p10.*/g)]).toEqual([1, [`p10 is parked (${REFUSED}): ${cure}`]]);
+});
+
+test('what was never asked for is shown with what has it read', async () => {
+  const { sandbox, harness, env } = await refusedHarness('never-asked');
+  await harness.add([{ name: 'ada', token: sandbox.people[0]!.token }]);
+  await harness.close();
+  expect((await runHere(['status', '--problems', '--user', 'ada'], { env })).stdout).toContain(
+    'What was never asked for is read so: ringneck up reads the last days, ringneck backfill --user ada --from DAY those before\n',
+  );
 });
 
 test('a token that cannot be tried is kept, with why nobody could be reached and what may fix it', async () => {

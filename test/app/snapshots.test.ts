@@ -62,6 +62,16 @@ test('since when none could be published, and why, is known until one is', async
   expect(snapshots.failure).toBeUndefined();
 });
 
+test('a place that cannot be written is named, with what to do', async () => {
+  const { warehouse, snapshots, snapshot } = await openSnapshots();
+  // A root of tests may write anywhere: what DuckDB says where it may not.
+  const said = `IO Error: Cannot open file "${snapshot}.new": Permission denied`;
+  vi.spyOn(warehouse, 'snapshot').mockRejectedValue(new Error(said));
+  await expect(snapshots.publish()).rejects.toThrow(
+    `${snapshot} cannot be written (${said}): make its folder writable for the user who runs ringneck, or name another place by RINGNECK_SNAPSHOT.`,
+  );
+});
+
 test('a dated one is kept under its minute with a manifest, is written by nobody any more, and is never replaced', async () => {
   const { warehouse, snapshots, snapshot, pass } = await openSnapshots();
   await store(warehouse, 'sleep', [SLEEP]);

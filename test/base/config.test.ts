@@ -24,6 +24,7 @@ test('an empty environment gives the defaults', () => {
     queuePrefix: 'ringneck',
     host: '127.0.0.1',
     port: 8080,
+    lakeRegion: 'us-east-1',
     logLevel: 'info',
     nightly: '30 3 * * *',
     nightlyDays: 14,
@@ -33,7 +34,7 @@ test('an empty environment gives the defaults', () => {
     heartRateMinutes: 15,
     settledDays: 14,
     historyDays: 30,
-    requestsPerToken: 4,
+    requestsPerToken: 8,
     heartRatePath: 'auto',
     signatureWindow: 300,
     redirectUrl: 'http://127.0.0.1:8976/callback',
@@ -163,7 +164,7 @@ test('the table has a row for each setting, the same on every machine', () => {
     '| RINGNECK_PERSONAL_INFO | – | `1`: all of personal_info is kept (age, sex, height, weight, e-mail address), read with the recent days; without it only its identifier is asked for |',
     '| RINGNECK_DATA | `./data` | data folder: warehouse, snapshot, secret key, inbox, queue, state of `ringneck service` |',
   ]);
-  expect(rows).toHaveLength(45);
+  expect(rows).toHaveLength(52);
   expect(rows.find(row => row.includes('RINGNECK_TIME_ZONE'))).toBe(
     '| RINGNECK_TIME_ZONE | the system’s | time zone of the cron pattern |',
   );

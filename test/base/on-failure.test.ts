@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 import { createLog, silentLog } from '../../src/base/log.ts';
 import { createOnFailure, type OnFailureOptions, splitWords } from '../../src/base/on-failure.ts';
 import { tempFolder } from '../support/temp-folder.ts';
+import { until } from '../support/until.ts';
 
 const folder = tempFolder();
 let files = 0;
@@ -78,10 +79,29 @@ test('each withdrawal is said, and each refusal of an invitation that says somet
     .split('\n')
     .map(line => line.split('|'));
   const of = (reason: string) => said.filter(([first]) => first === reason).map(([, , , message]) => message);
-  expect([of('consent_withdrawn'), of('invitation_refused')]).toEqual([
+  // Withdrawals run side by side.
+  expect([of('consent_withdrawn').sort(), of('invitation_refused')]).toEqual([
     ['first', 'first', 'second'],
     ['first', 'second'],
   ]);
+});
+
+test('a withdrawal that may have been told before is told once an hour', async () => {
+  const file = newPath();
+  const { onFailure, clock } = create(`"${program}" ${file}`);
+  const withdrawal = { reason: 'consent_withdrawn', user: 'ada' } as const;
+  onFailure({ ...withdrawal, message: '1' });
+  onFailure({ ...withdrawal, message: '2', isRepeat: true });
+  clock.ms = 3_600_000;
+  onFailure({ ...withdrawal, message: '3', isRepeat: true });
+  onFailure({ ...withdrawal, message: '4', isRepeat: true });
+  onFailure({ ...withdrawal, message: '5' });
+  await onFailure.close();
+  const messages = readFileSync(file, 'utf8')
+    .trim()
+    .split('\n')
+    .map(line => line.split('|')[3]);
+  expect(messages.sort()).toEqual(['1', '3', '5']);
 });
 
 test('one runs at a time, a hundred wait, and the rest is counted in one line', async () => {
@@ -140,6 +160,32 @@ test('closing waits for a while and no longer, and then nothing more is run', as
   onFailure({ reason: 'run_failed', user: 'ben', message: 'x' });
   await onFailure.close();
   expect(said).toHaveLength(2);
+});
+
+test('a withdrawal is told beside what runs, also once it is closing, and outlives us', async () => {
+  const file = newPath();
+  const slow = join(folder, 'slow.sh');
+  writeFileSync(slow, `#!/bin/sh\n[ "$RINGNECK_REASON" = consent_withdrawn ] && echo "$RINGNECK_USER" >> "$1" || exec sleep 2\n`);
+  chmodSync(slow, 0o700);
+  const { onFailure } = create(`${slow} ${file}`, { closeMs: 0 });
+  onFailure({ reason: 'run_failed', message: 'x' });
+  onFailure({ reason: 'consent_withdrawn', user: 'ada', message: 'x' });
+  await onFailure.close();
+  onFailure({ reason: 'consent_withdrawn', user: 'ben', message: 'x' });
+  await until('both are told', () => existsSync(file) && /^(ada|ben)\n(ada|ben)\n$/.test(readFileSync(file, 'utf8')));
+});
+
+test('a withdrawal that no command could tell says in the log that the study does not know', async () => {
+  const { onFailure, said } = create(join(folder, 'nothing-here'));
+  onFailure({ reason: 'consent_withdrawn', user: 'ada', message: 'x' });
+  await onFailure.close();
+  expect(said).toMatchObject([
+    {
+      account: 'ada',
+      error: expect.stringContaining('ENOENT'),
+      msg: 'the command of RINGNECK_ON_FAILURE failed: see to it that the study knows of this withdrawal',
+    },
+  ]);
 });
 
 test('without a command nothing is run', async () => {

@@ -320,7 +320,7 @@ test('a sign-in that has ended is read by nobody, and is kept through another ke
     false,
     [],
   ]);
-  const ended = { name: 'ada', at: 1_000, signIn: SIGN_IN, isGivenUp: false, isOfFormer: false };
+  const ended = { name: 'ada', at: 1_000, signIn: SIGN_IN, isGivenUp: false, isOfFormer: false, tries: 0 };
   expect(open(KEY).listEnded()).toEqual([ended]);
   expect(open(KEY, 'https://other.example').listEnded()).toEqual([{ ...ended, signIn: undefined }]);
 
@@ -337,7 +337,7 @@ test('a sign-in that has ended is read by nobody, and is kept through another ke
   moved.forget('ada');
   expect([moved.listEnded(), moved.names()]).toEqual([[{ ...ended, name: 'p01' }], ['p01']]);
   moved.forgetRenewals();
-  expect(moved.listEnded()).toEqual([{ name: 'p01', at: 1_000, signIn: undefined, isGivenUp: true, isOfFormer: false }]);
+  expect(moved.listEnded()).toEqual([{ name: 'p01', at: 1_000, signIn: undefined, isGivenUp: true, isOfFormer: false, tries: 0 }]);
   moved.removeEnded({ name: 'p01', at: 1_000 });
   expect(moved.listEnded()).toEqual([]);
 });
@@ -359,8 +359,8 @@ test('what has ended of who had a name before stays theirs, through a renewal, a
   moved.forget('ada');
   moved.emptyEnded({ name: 'p01', at: 1_000 });
   expect(moved.listEnded()).toEqual([
-    { name: 'p01', at: 1_000, signIn: undefined, isGivenUp: true, isOfFormer: true },
-    { name: 'p01', at: 2_000, signIn: { ...SIGN_IN, id: 'next' }, isGivenUp: false, isOfFormer: false },
+    { name: 'p01', at: 1_000, signIn: undefined, isGivenUp: true, isOfFormer: true, tries: 0 },
+    { name: 'p01', at: 2_000, signIn: { ...SIGN_IN, id: 'next' }, isGivenUp: false, isOfFormer: false, tries: 0 },
   ]);
 });
 
@@ -394,10 +394,14 @@ test('what a sign-in that has ended was renewed to is kept in its place, also wh
   const ended = { name: 'ada', at: 1_000 };
   secrets.putEnded('ada', SIGN_IN, 1_000);
   secrets.renewEnded(ended, { ...SIGN_IN, accessToken: 'access-2' });
-  expect(secrets.listEnded()).toEqual([{ ...ended, signIn: { ...SIGN_IN, accessToken: 'access-2' }, isGivenUp: false, isOfFormer: false }]);
+  expect(secrets.listEnded()).toEqual([
+    { ...ended, signIn: { ...SIGN_IN, accessToken: 'access-2' }, isGivenUp: false, isOfFormer: false, tries: 0 },
+  ]);
   secrets.removeEnded(ended);
   secrets.renewEnded(ended, { ...SIGN_IN, accessToken: 'access-3' });
-  expect(secrets.listEnded()).toEqual([{ ...ended, signIn: { ...SIGN_IN, accessToken: 'access-3' }, isGivenUp: false, isOfFormer: false }]);
+  expect(secrets.listEnded()).toEqual([
+    { ...ended, signIn: { ...SIGN_IN, accessToken: 'access-3' }, isGivenUp: false, isOfFormer: false, tries: 0 },
+  ]);
 });
 
 test('two sign-ins of one account that end in one moment are two, in one write with the next', () => {
@@ -413,5 +417,5 @@ test('two sign-ins of one account that end in one moment are two, in one write w
   ]);
   secrets.putSignIn('ada', SIGN_IN);
   secrets.end('ada', 1_000, { isKept: false });
-  expect(secrets.listEnded().at(-1)).toEqual({ name: 'ada', at: 1_003, signIn: undefined, isGivenUp: true, isOfFormer: false });
+  expect(secrets.listEnded().at(-1)).toEqual({ name: 'ada', at: 1_003, signIn: undefined, isGivenUp: true, isOfFormer: false, tries: 0 });
 });

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { startAuthorizationServer } from '../sign-in/authorization-server.ts';
 import { startFaultService } from '../support/fault-service.ts';
 import { runHere } from '../support/run-here.ts';
@@ -83,4 +83,25 @@ test('without a client the command says what to set', async () => {
     stderr:
       'ringneck: nobody can sign in: set RINGNECK_CLIENT_ID and RINGNECK_CLIENT_SECRET, which the service gives to a registered application\n',
   });
+});
+
+test('Ctrl-C while the code is exchanged is answered in one line, and the account is stored', async () => {
+  const { env, input } = await set('interrupted');
+  // Other tests of this process have browsers that end it.
+  const others = process.listeners('SIGINT');
+  const original = globalThis.fetch;
+  const fetched = vi.spyOn(globalThis, 'fetch').mockImplementation(async (...asked) => {
+    if (asked[0] === env.RINGNECK_TOKEN_URL) {
+      const [listening] = process.listeners('SIGINT').filter(one => !others.includes(one));
+      listening?.('SIGINT');
+      expect(listening).toBeDefined();
+    }
+    return original(...asked);
+  });
+  onTestFinished(() => fetched.mockRestore());
+  const { code, stdout, stderr } = await runHere(['account', 'login', 'ada', '--no-browser'], { env, input });
+  expect({ code, stdout }).toEqual({ code: 0, stdout: 'ada active\n' });
+  expect(stderr.split('\n').at(-2)).toBe(
+    'The person has signed in: that is stored, or taken back at the service, before this ends. Interrupted once more, it may leave an access there.',
+  );
 });

@@ -137,7 +137,7 @@ test('an account of one’s own in the demo’s folder is left alone, also when 
     env,
   });
   expect(Number(stdout.split('\n')[1])).toBeGreaterThan(0);
-}, 120_000);
+});
 
 test('whatever else a demo did not make is left alone too, and named', async () => {
   const cwd = tempFolder();

@@ -41,7 +41,7 @@ test('what a command of before could not reach stands in status, since the first
   // As a command does it, but that it waits for nobody.
   const add = async (name: string) => {
     const harness = await openHarness(env.RINGNECK_DATA, env.RINGNECK_SERVICE_URL);
-    await harness.add([{ name, token: 'token-of-ada' }]);
+    await harness.add([{ name, token: `token-of-${name}` }]);
     await harness.close();
   };
   await add('ada');

@@ -11,7 +11,7 @@ test('where the service does not say whose token it is, its giver is told how to
   const service = await startLiteralService('daily_readiness');
   onTestFinished(() => service.close());
   const env = { RINGNECK_DATA: join(folder, 'data'), RINGNECK_SERVICE_URL: service.url };
-  const add = (...args: string[]) => runHere(['account', 'add', ...args], { env, input: 'token' });
+  const add = (name: string, ...args: string[]) => runHere(['account', 'add', name, ...args], { env, input: `token-of-${name}` });
   expect(await add('ada')).toEqual({
     code: 0,
     stdout: 'ada active\n',

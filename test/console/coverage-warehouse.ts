@@ -3,9 +3,9 @@ import { openWarehouse, placeWarehouse, withDuckDB } from '../support/warehouse.
 
 /**
  * The snapshot of four people and the first four days of 2025: ada was read, one night of hers is not there; ben's last reading failed, and his
- * last day was never asked for; cleo is parked; dora's run has not come to her yet.
+ * last day was never asked for; cleo is parked; dora's run has not come to her yet. `more` is SQL for others.
  */
-export async function placeCoverage(data: string): Promise<void> {
+export async function placeCoverage(data: string, more: readonly string[] = []): Promise<void> {
   const path = join(data, 'warehouse.duckdb');
   placeWarehouse(path);
   const night = (user: string, day: string, sk: number) =>
@@ -29,6 +29,7 @@ export async function placeCoverage(data: string): Promise<void> {
          ${[night('ada', '2025-01-01', 1), night('ada', '2025-01-02', 2), night('ada', '2025-01-04', 3), night('ben', '2025-01-02', 4)].join(', ')}`,
       `INSERT INTO daily_activity (user_id, id, day, non_wear_time, resting_time, sedentary_time, low_activity_time, medium_activity_time, high_activity_time, sk) VALUES
          ('ada', 'a-1', '2025-01-01', 3600, 82800, 0, 0, 0, 0, 5), ('ada', 'a-2', '2025-01-02', 32400, 54000, 0, 0, 0, 0, 6)`,
+      ...more,
     ]) {
       await connection.run(sql);
     }

@@ -3,6 +3,7 @@ import { beforeAll, expect, test } from 'vitest';
 import { tellCell, tellCoverage } from '../../src/console/server/coverage-words.ts';
 import { openConsoleHere } from '../support/console-harness.ts';
 import { tempFolder } from '../support/temp-folder.ts';
+import { rowsOf, withDuckDB } from '../support/warehouse.ts';
 import { placeCoverage } from './coverage-warehouse.ts';
 
 const data = join(tempFolder(), 'data');
@@ -22,7 +23,7 @@ test('a letter tells of each day of a person what is known of it, and why', asyn
     ['dora', 'pppp', 4, 0],
   ]);
   expect(body.sentence).toBe(
-    'All that the service has was read of 1 of 4 people, from 2025-01-01 to 2025-01-04. 1 cannot be read until somebody signs in or resumes them; ben has days that failed and can be read again; 2 days lack something that comes every day: the service has none.',
+    'All that the service gives was read of 1 of 4 people, from 2025-01-01 to 2025-01-04. 1 cannot be read until somebody signs in or resumes them; ben has days that failed and can be read again; 2 days lack something that comes every day: the service has none.',
   );
   expect(body.reasons).toEqual([
     { state: 'failed', reason: 'the request was refused (400)', cells: 1, people: 1 },
@@ -122,32 +123,83 @@ test('a range that cannot be answered is refused with what to ask', async () => 
 });
 
 test('the sentence says who is complete and what keeps the others from it', () => {
-  const person = (id: string, missing: number, failed = 0, lacking = 0) => ({
+  const person = (id: string, missing: number, failed = 0, lacking = 0, refused = 0) => ({
     id,
     account: 'active',
     reason: null,
     missing,
     failed,
     lacking,
+    refused,
   });
   const range = { from: '2025-01-01', to: '2025-01-04', isOwn: false };
   expect(tellCoverage([], range)).toBe('Nobody is here yet.');
   expect(tellCoverage([person('ada', 0), person('ben', 0)], range)).toBe(
-    'All that the service has of all 2 people was read, from 2025-01-01 to 2025-01-04.',
+    'All that the service gives of all 2 people was read, from 2025-01-01 to 2025-01-04.',
   );
   const failed = ['a', 'b', 'c', 'd'].map(id => person(id, 2, 1));
   expect(tellCoverage(failed, range)).toBe(
-    'All that the service has was read of 0 of 4 people, from 2025-01-01 to 2025-01-04. 4 people have days that failed and can be read again.',
+    'All that the service gives was read of 0 of 4 people, from 2025-01-01 to 2025-01-04. 4 people have days that failed and can be read again.',
   );
   expect(tellCoverage([person('ada', 0, 0, 1)], range)).toBe(
-    'All that the service has of 1 person was read, from 2025-01-01 to 2025-01-04. 1 day lacks something that comes every day: the service has none.',
+    'All that the service gives of 1 person was read, from 2025-01-01 to 2025-01-04. 1 day lacks something that comes every day: the service has none.',
   );
   expect(tellCoverage([person('ada', 1)], { ...range, isOwn: true })).toBe(
     'Of your days from 2025-01-01 to 2025-01-04, 1 is not complete.',
   );
   const withdrawn = { ...person('cleo', 4), account: 'paused', reason: 'withdrawn by the person; its rows stay until: x' };
   expect(tellCoverage([person('ada', 0), withdrawn, { ...person('ben', 4), account: 'paused' }], range)).toBe(
-    'All that the service has was read of 1 of 3 people, from 2025-01-01 to 2025-01-04. 1 cannot be read until somebody signs in or resumes them; 1 has withdrawn and is not read.',
+    'All that the service gives was read of 1 of 3 people, from 2025-01-01 to 2025-01-04. 1 cannot be read until somebody signs in or resumes them; 1 has withdrawn and is not read.',
+  );
+  expect(tellCoverage([person('ada', 0, 0, 0, 4), person('ben', 0)], range)).toBe(
+    'All that the service gives of all 2 people was read, from 2025-01-01 to 2025-01-04. Of ada some collections are not authorised.',
+  );
+  expect(tellCoverage([person('ada', 0, 0, 0, 4)], { ...range, isOwn: true })).toBe(
+    'Of your days from 2025-01-01 to 2025-01-04 nothing else is missing. Some collections are not authorised.',
   );
   expect(tellCell('ada', ['stored', 'empty', 'stored'])).toBe('Of 3 collections of ada: 2 stored, 1 empty at the service.');
+});
+
+/** eve has not authorised her heart rate on the first day, nor her tags on the second. */
+const EVE = [
+  "INSERT INTO sync.accounts (user_id, state, since) VALUES ('eve', 'active', '2025-01-01')",
+  ...['01', '02'].flatMap((day, sk) => [
+    ...['daily_sleep', 'daily_readiness', 'daily_activity', 'sleep'].map(
+      table =>
+        `INSERT INTO ${table} (user_id, id, day, ${table === 'sleep' ? 'type, bedtime_start, bedtime_end, ' : ''}sk)
+         VALUES ('eve', '${table}-${day}', '2025-01-${day}', ${table === 'sleep' ? "'long_sleep', '2025-01-01', '2025-01-01', " : ''}${90 + sk})`,
+    ),
+    `INSERT INTO sync.windows (run_id, user_id, collection, start_at, end_at, requested_at, read_at, committed_at, outcome, reason, rows_by_day)
+     SELECT 'r-1', 'eve', collection, '2025-01-${day}', '2025-01-${day}'::DATE + 1, '2025-01-05', '2025-01-05',
+       if(collection = '${day === '01' ? 'heart_rate' : 'enhanced_tag'}', TIMESTAMP '2025-01-06', TIMESTAMP '2025-01-05'),
+       if(collection = '${day === '01' ? 'heart_rate' : 'enhanced_tag'}', 'not_authorised', 'complete'), NULL,
+       if(collection = 'heart_rate' AND '${day}' = '02', '[300]', NULL)
+     FROM sync.collections WHERE dated`,
+  ]),
+];
+
+test('what comes every day and is not authorised makes a day half; another collection does not, and both are said', async () => {
+  const place = join(tempFolder(), 'eve');
+  await placeCoverage(place, EVE);
+  const served = await openConsoleHere(place);
+  const eve = await served.enter({ role: 'person', person: 'eve' });
+  const two = 'from=2025-01-01&to=2025-01-02';
+  const { body } = await eve.ask('GET coverage', `?${two}`);
+  expect(of(body, 'id', 'letters', 'missing')).toEqual([['eve', 'hs', 0]]);
+  expect(body.sentence).toBe('Of your days from 2025-01-01 to 2025-01-02 nothing else is missing. Some collections are not authorised.');
+  expect((await eve.ask('GET coverage/cell', '?id=eve&day=2025-01-02')).body.sentence).toContain('1 not authorised');
+  expect(of((await eve.ask('GET coverage', `?${two}&collection=heart_rate`)).body, 'letters')).toEqual([['ns']]);
+});
+
+test('the queries of reasons and of compliance give what is shown', async () => {
+  const served = await openConsoleHere(data);
+  const { body } = await (await served.enter({ role: 'reader' })).ask('GET coverage', `?${days}&collection=sleep&hours=15`);
+  const asked = (sql: string) =>
+    withDuckDB(join(data, 'snapshot.duckdb'), connection => rowsOf(connection, sql), { access_mode: 'READ_ONLY' });
+  const cells = (rows: readonly unknown[]) => rows.reduce<number>((sum, row) => sum + Number((row as { cells: number }).cells), 0);
+  expect(cells(await asked(body.sql.reasons))).toBe(cells(body.reasons));
+  expect(await asked(body.sql.compliance)).toMatchObject([
+    { id: 'ada', nights: 3, valid_days: 2 },
+    { id: 'ben', nights: 1, valid_days: 0 },
+  ]);
 });

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { bucketsOf, gapsOf } from '../../src/console/page/charts/day-model.ts';
 import { localDay } from '../../src/console/server/local-day.ts';
 import { openConsoleHere } from '../support/console-harness.ts';
 import { placePeople, sleepOf } from './people-by-hand.ts';
@@ -103,4 +104,24 @@ test('a day has what was measured by 5 minutes, what happened, and where the rin
     // 208 less 0.7 times 40 years.
     maximum: { heart_rate: 180, origin: 'from the year of birth in participants' },
   });
+});
+
+test('hours of today that have not come are no gap, those since the last measurement are', async () => {
+  const folder = await placePeople({ ann: { ...DAY, sleep: [HEART] } });
+  const gapsAt = async (now: string, day = '2025-03-09') => {
+    const ann = await (await openConsoleHere(folder, { now: () => Date.parse(now) })).enter();
+    const { body } = await ann.ask(`GET people/ann/day/${day}`);
+    const gaps = gapsOf(body, bucketsOf(body), ({ met }) => met);
+    return gaps.map(({ start, end }) => [start, end].map(one => new Date(one * 1000).toISOString().slice(11, 16)));
+  };
+  // MET came from 03:00 to 03:30 by UTC, with 10 minutes left out.
+  const [before, within] = [
+    ['23:00', '03:00'],
+    ['03:10', '03:20'],
+  ];
+  expect(await gapsAt('2025-03-09T09:00:00Z')).toEqual([before, within, ['03:30', '09:00']]);
+  expect(await gapsAt('2025-03-09T03:31:00Z')).toEqual([before, within]);
+  // A clock of ours that is behind hides nothing that was measured.
+  expect(await gapsAt('2025-03-09T01:00:00Z')).toEqual([before, within]);
+  expect(await gapsAt('2025-03-10T09:00:00Z')).toEqual([before, within, ['03:30', '23:00']]);
 });

@@ -1,4 +1,4 @@
-import { rmSync, statSync } from 'node:fs';
+import { readdirSync, rmSync, statSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -61,14 +61,16 @@ test('a session outlives the process that opened it', async () => {
   expect(again.body).toMatchObject({ role: 'reader', person: null, can_act: false, taken_at: null, freshness: 'alone' });
 });
 
-test('without the file nobody is in, and others come in anew', async () => {
+test('without the folder of sessions nobody is in, and others come in anew', async () => {
   const data = newFolder();
   const console = await openConsoleHere(data);
   const ada = await console.enter();
-  rmSync(join(data, 'console-sessions.json'));
+  const sessions = join(data, 'console-sessions');
+  rmSync(sessions, { recursive: true });
   expect((await ada.ask('GET session')).status).toBe(401);
   expect((await (await console.enter()).ask('GET session')).status).toBe(200);
-  expect(statSync(join(data, 'console-sessions.json')).mode & 0o777).toBe(0o600);
+  const modes = [sessions, ...readdirSync(sessions).map(name => join(sessions, name))].map(path => statSync(path).mode & 0o777);
+  expect(modes).toEqual([0o700, 0o600]);
 });
 
 test('nothing is told without a session, or with a cookie that is none', async () => {
@@ -142,6 +144,20 @@ test('behind a proxy it is known by the outside address, whether the path in fro
         .on('error', reject)
         .end(body);
     });
+  // The page says which of its addresses are none, and so does the status.
+  const html = async (path: string) => (await ask('GET', path)).status;
+  for (const path of [
+    '/ring',
+    '/ring?x=1',
+    '/ring/?x=1',
+    '/?x=1',
+    '/ring/coverage?from=x',
+    '/ring/people/ann/raster/',
+    '/people/a%2Fb?day=x',
+  ])
+    expect([path, await html(path)]).toEqual([path, 200]);
+  for (const path of ['/rings', '/rings?x=1', '/ring/coverage/', '/people/', '/people/ann/nights', '/people/ann/raster/x'])
+    expect([path, await html(path)]).toEqual([path, 404]);
   for (const prefix of ['', '/ring']) {
     const page = await ask('GET', `${prefix}/`);
     expect(page).toMatchObject({ status: 200 });

@@ -39,8 +39,8 @@ test('it says who may ask what, and how', () => {
     parameters: [
       { name: 'id', in: 'path', required: true },
       { name: 'metrics', in: 'query', required: true },
-      { name: 'from', in: 'query', required: true, schema: { type: 'string', pattern: '^\\d{4}-\\d{2}-\\d{2}$' } },
-      { name: 'to', in: 'query', required: true },
+      { name: 'day', in: 'query', required: true },
+      { name: 'days', in: 'query', required: true, schema: { type: 'integer', minimum: 1 } },
     ],
     responses: { 304: expect.anything(), default: { $ref: '#/components/responses/Error' } },
   });
@@ -71,7 +71,7 @@ test('every route below /api is in it, and nothing else', async () => {
 /** What is asked where the address or the query needs something. */
 const GIVEN: Record<string, string> = {
   ...{ id: 'ann', day: '2025-01-04', metrics: 'average_hrv,steps', metric: 'average_hrv' },
-  ...{ from: '2025-01-01', to: '2025-01-04' },
+  ...{ from: '2025-01-01', to: '2025-01-04', days: '4' },
 };
 
 /** Asks an operation and returns what is wrong with the answer by its description. */
@@ -122,7 +122,7 @@ test('real answers are as it says, of everything that can be looked at', async (
   }
   // What is refused, too.
   const [trends] = operations(document).filter(([, path]) => path === '/people/{id}/trends');
-  const { body } = await visitor.ask('GET people/nobody/trends', '?metrics=steps&from=2025-01-01&to=2025-01-02');
+  const { body } = await visitor.ask('GET people/nobody/trends', '?metrics=steps&day=newest&days=2');
   const check = new Ajv2020({ strict: false }).compile(document.components.schemas.Error);
   expect([trends![2].responses.default.$ref, check(body), body.error.kind]).toEqual(['#/components/responses/Error', true, 'missing']);
 });

@@ -218,6 +218,17 @@ test('a month that is not over is said to be so, and is not compared', async () 
   });
 });
 
+test('few metrics fill the page as many do', async () => {
+  const boxesOf = async (metrics: string) => {
+    const html = await htmlOf('ann', '--month', '2025-11', '--metrics', metrics);
+    const [, strip] = /<svg class="raster-strip" viewBox="([^"]*)"/.exec(html) ?? [];
+    return [strip, ...[...html.matchAll(/<svg class="trend" viewBox="([^"]*)"/g)].map(([, box]) => box)];
+  };
+  expect(await boxesOf('average_hrv')).toEqual(['0 0 440 12', '0 0 703 230']);
+  expect(await boxesOf('average_hrv,steps')).toEqual(['0 0 400 12', '0 0 344 230', '0 0 344 230']);
+  expect(await boxesOf('average_hrv,steps,efficiency,sleep_score')).toEqual(['0 0 320 12', ...new Array(4).fill('0 0 344 114')]);
+});
+
 test('of a month without data the page says so', async () => {
   const { code, stdout, stderr } = await runHere(['report', 'ann', '--month', '2024-02', '--out', '-'], { env: env() });
   expect([code, stderr]).toEqual([0, 'nothing is stored of ann for 2024-02: the page says why\n']);
@@ -266,8 +277,8 @@ test.each([
   expect(stderr.trimEnd().split('\n')).toHaveLength(1);
 });
 
-const pdfOf = (file: string, more: Record<string, string> = {}, person = 'ann') =>
-  ringneck(['report', person, '--month', '2025-11', '--pdf', '--out', file], { env: { ...env(), ...more } });
+const pdfOf = (file: string, more: Record<string, string> = {}, person = 'ann', ...args: string[]) =>
+  ringneck(['report', person, '--month', '2025-11', '--pdf', '--out', file, ...args], { env: { ...env(), ...more } });
 
 /** A program in place of a browser. */
 function placeBrowser(name: string, script: string): string {
@@ -307,9 +318,9 @@ test('a browser that does not end is ended with all that it has started', async 
 });
 
 test.runIf(hasChromium)('a PDF is one page, however much there is to say', async () => {
-  for (const person of ['ann', 'zoe']) {
-    const file = join(folder, `${person}.pdf`);
-    expect(await pdfOf(file, {}, person)).toEqual({ code: 0, stdout: `${file}\n`, stderr: '' });
+  for (const [person, ...args] of [['ann'], ['zoe'], ['zoe', '--metrics', 'average_hrv']] as const) {
+    const file = join(folder, `${person}${args.length}.pdf`);
+    expect(await pdfOf(file, {}, person, ...args)).toEqual({ code: 0, stdout: `${file}\n`, stderr: '' });
     expect(statSync(file).mode & 0o777).toBe(0o600);
     const text = readFileSync(file, 'latin1');
     expect(text.match(/\/Type ?\/Page\b/g)).toHaveLength(1);

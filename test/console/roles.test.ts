@@ -9,7 +9,7 @@ const PEOPLE = { ann: { sleep: [night('2025-01-01')] }, ben: { sleep: [night('20
 
 /** What is asked of each route where there are parameters, of ben. */
 const QUERIES: Readonly<Record<string, string>> = {
-  'GET people/:id/trends': '?metrics=average_hrv&from=2025-01-01&to=2025-01-02',
+  'GET people/:id/trends': '?metrics=average_hrv&day=newest&days=2',
   'GET coverage': '?from=2025-01-01&to=2025-01-02',
   'GET coverage/cell': '?id=ben&day=2025-01-01',
 };

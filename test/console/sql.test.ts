@@ -1,4 +1,4 @@
-import { mkdirSync, statSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { SqlLine } from '../../src/console/api/sql.ts';
@@ -110,6 +110,23 @@ test('CSV has an apostrophe before what a spreadsheet would take for a formula, 
   });
 });
 
+/** The processes that a process has started, as Linux has them. */
+const childrenOf = (pid: number) =>
+  readdirSync(`/proc/${pid}/task`)
+    .flatMap(task => readFileSync(`/proc/${pid}/task/${task}/children`, 'utf8').split(' '))
+    .filter(Boolean)
+    .map(Number)
+    .filter(isQuery);
+
+/** Whether a process is there, and asks for somebody; one that has ended and is waited for has no command. */
+function isQuery(pid: number): boolean {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('/app/query/');
+  } catch {
+    return false;
+  }
+}
+
 const FOREVER = 'SELECT count(*) FROM range(10000000) a, range(10000000) b WHERE a.range * b.range % 7 = 3';
 
 test('a session asks one query at a time, and cancels its own alone', async () => {
@@ -120,8 +137,11 @@ test('a session asks one query at a time, and cancels its own alone', async () =
   expect((await run(ben, 'SELECT 1')).status).toBe(200);
   expect((await ben.ask('DELETE sql/first')).body).toEqual({ cancelled: false });
   expect((await ada.ask('DELETE sql/another')).body).toEqual({ cancelled: false });
+  const asking = childrenOf(process.pid);
+  expect(asking.length).toBeGreaterThan(0);
   expect((await ada.ask('DELETE sql/first')).body).toEqual({ cancelled: true });
   expect(await first).toMatchObject({ status: 410, body: { error: { kind: 'cancelled', message: 'The query was cancelled.' } } });
+  await expect.poll(() => asking.filter(isQuery)).toEqual([]);
   expect((await run(ada, 'SELECT 1')).status).toBe(200);
 });
 
@@ -190,7 +210,7 @@ test('the catalogue has every table, view and macro with its columns, and a firs
 test('a person asks a file in which there is nobody else', async () => {
   const data = join(dirname(harness.data), 'two');
   mkdirSync(data, { mode: 0o700 });
-  await placeTwoPeople(data, { asSnapshot: true });
+  await placeTwoPeople(data, { asSnapshot: 'beside' });
   const console = await openConsoleHere(data);
   const [ada, reader] = [await console.enter({ role: 'person', person: 'ada' }), await console.enter({ role: 'reader' })];
   const usersOf = async (visitor: Visitor) =>

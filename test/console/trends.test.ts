@@ -21,23 +21,37 @@ const enter = async () => {
 
 test('metrics by day, in the order asked for, with what is usual from the fifteenth value on', async () => {
   const ann = await enter();
-  const { status, body } = await ann.ask('GET people/ann/trends', '?metrics=average_hrv,efficiency&from=2025-01-04&to=2025-01-18');
+  const { status, body } = await ann.ask('GET people/ann/trends', '?metrics=average_hrv,efficiency&day=2025-01-18&days=17');
   expect(status).toBe(200);
   expect(body.trends.map(({ metric }: Trend) => metric)).toEqual(['average_hrv', 'efficiency']);
   const [hrv] = body.trends;
-  expect(hrv.day).toEqual(DAYS.slice(3, 18));
-  expect(hrv.value).toEqual([49, null, 40, 43, 46, 49, 52, null, 43, 46, 49, 52, 40, 43, 46]);
+  expect(body).toMatchObject({ from: '2025-01-04', to: '2025-01-20' });
+  expect(hrv.day).toEqual(DAYS.slice(3));
+  expect(hrv.value).toEqual([49, null, 40, 43, 46, 49, 52, null, 43, 46, 49, 52, 40, 43, 46, 49, 52]);
   // 14 values are there from the 17th on. Before the 17th: 40 ×3, 43 ×3, 46 ×3, 49 ×3, 52 ×2; distances from 46: 0 ×3, 3 ×6, 6 ×5.
-  expect(hrv.median).toEqual([...new Array(13).fill(null), 46, 46]);
-  expect(hrv.spread.slice(13)).toEqual([expect.closeTo(3 * 1.4826, 9), expect.closeTo(3 * 1.4826, 9)]);
-  expect(hrv.z.slice(13)).toEqual([expect.closeTo(-3 / (3 * 1.4826), 9), 0]);
+  expect(hrv.median).toEqual([...new Array(13).fill(null), 46, 46, 46, 46]);
+  expect(hrv.spread.slice(13)).toEqual(new Array(4).fill(expect.closeTo(3 * 1.4826, 9)));
+  const z = [-3, 0, 3, 6].map(above => expect.closeTo(above / (3 * 1.4826), 9));
+  expect(hrv.z.slice(13)).toEqual(z);
 });
 
 test.each([
-  ['?metrics=average_hrv&from=2020-01-01&to=2025-01-01', 413, '1828 days are more than are answered at once.'],
-  ['?metrics=average_hrv&from=2025-01-02&to=2025-01-01', 400, '2025-01-01 lies before 2025-01-02.'],
-  ['?metrics=happiness&from=2025-01-01&to=2025-01-02', 400, 'happiness is no metric.'],
-  ["?metrics=x');--&from=2025-01-01&to=2025-01-02", 400, 'metrics: names of metrics, as average_hrv,steps'],
+  ['newest', '2025-01-06', '2025-01-20'],
+  ['2025-01-06', '2025-01-06', '2025-01-20'],
+  ['2025-01-05', '2024-12-22', '2025-01-05'],
+  ['2030-01-01', '2025-01-06', '2025-01-20'],
+])('ranges of 15 days follow each other back from the last day: %s is in %s to %s', async (day, from, to) => {
+  const ann = await enter();
+  const { body } = await ann.ask('GET people/ann/trends', `?metrics=average_hrv&day=${day}&days=15`);
+  expect(body).toMatchObject({ from, to });
+});
+
+test.each([
+  ['?metrics=average_hrv&day=newest&days=1828', 413, '1828 days are more than are answered at once.'],
+  ['?metrics=average_hrv&day=newest&days=0', 400, 'days: Too small: expected number to be >=1'],
+  ['?metrics=average_hrv&day=2025-13-01&days=2', 400, '2025-13-01 is no day.'],
+  ['?metrics=happiness&day=newest&days=2', 400, 'happiness is no metric.'],
+  ["?metrics=x');--&day=newest&days=2", 400, 'metrics: names of metrics, as average_hrv,steps'],
 ])('what cannot be answered is said: %s', async (query, status, message) => {
   const ann = await enter();
   expect(await ann.ask('GET people/ann/trends', query)).toMatchObject({ status, body: { error: { message } } });

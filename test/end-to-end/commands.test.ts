@@ -177,7 +177,7 @@ test('`up` owns the folder, shows that it lives and can write, serves the mirror
 
   const [ada] = sandbox.people;
   await addAda(settings);
-  expect(await ringneck(['backfill', ...range], { env: settings })).toMatchObject({ code: 0, stdout: expect.stringContaining('complete') });
+  expect(await runHere(['backfill', ...range], { env: settings })).toMatchObject({ code: 0, stdout: expect.stringContaining('complete') });
   const { token } = await call(sessionOf(settings), 'mirrorToken', { name: 'ada' });
   const there = await readEverything(sandbox.url, ada!.token, days);
   const here = await readEverything(mirror, token, days);
@@ -240,7 +240,7 @@ test('Ctrl-C ends a backfill with 130 and marks what is not read; the same comma
   expect(states).toEqual([['stopped']]);
 
   release();
-  const again = await ringneck(command, { env: settings });
+  const again = await runHere(command, { env: settings });
   expect(again, again.stderr).toMatchObject({ code: 0 });
   expect(JSON.parse(again.stdout)).toMatchObject({ run, state: 'complete', failures: [] });
   const { hashes, broken } = await inspectFile(data);

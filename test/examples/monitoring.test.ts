@@ -80,7 +80,7 @@ beforeAll(async () => {
   scraped = await response.text();
   up.kill('SIGTERM');
   expect([response.status, (await up.end()).code]).toEqual([200, 0]);
-}, 60_000);
+});
 afterAll(killStarted);
 
 test('panels stand side by side, not on one another', () => {

@@ -2,21 +2,24 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import type { EventJob, EventsJob } from '../../src/sync/events/accept-event.ts';
+import { shareRedis } from '../queue/redis-server.ts';
 import { spo2 } from '../service/documents.ts';
 import { openEventHarness } from '../support/event-harness.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { until } from '../support/until.ts';
 
 const folder = tempFolder();
+const newQueue = shareRedis();
 const HOUR = 3_600_000;
 const IDS = ['spo2-1', 'spo2-2', 'spo2-3', 'spo2-4'];
 const DOCUMENT = '/v2/usercollection/daily_spo2/*';
 
 /** A harness in which nothing is worked off yet, with a person of whose documents the service has all but these; and how a start of it is opened again. */
-async function setUp(failing: readonly string[] = [], failed = [1, 1, 1]) {
+async function setUp(failing: readonly string[] = [], failed = [1, 1, 1], queueUrl = newQueue().RINGNECK_QUEUE_URL) {
   const data = join(folder, randomUUID());
   const open = async (later: boolean) => {
-    const harness = await openEventHarness(folder, { data, later, delays: { failed, unreadable: [1, 1, 1], confirm: 1 }, lookAgainMs: 5 });
+    const delays = { failed, unreadable: [1, 1, 1], confirm: 1 };
+    const harness = await openEventHarness(folder, { data, queueUrl, later, delays, lookAgainMs: 5 });
     let closing: Promise<void> | undefined;
     const close = () => {
       closing ??= harness.close();
@@ -89,7 +92,8 @@ test('an event that is looked at twice is so though others shared its job', asyn
 });
 
 test('a job that was begun before leaves each of its events to a job of its own: one of them may have ended the process', async () => {
-  const open = await setUp();
+  // A Redis would wait for the lock of what a worker has left.
+  const open = await setUp([], [1, 1, 1], '');
   const first = await open(true);
   for (const object_id of IDS) await first.ada.announce({ object_id });
   const keys = first.harness.pipeline.inbox.keys();

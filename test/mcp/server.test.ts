@@ -10,6 +10,7 @@ import { silentLog } from '../../src/base/log.ts';
 import { LIMITS } from '../../src/mcp/server.ts';
 import { placeTwoPeople } from '../app/person-files/two-people.ts';
 import { MAIN } from '../support/ringneck.ts';
+import { runHere } from '../support/run-here.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { type Assistant, assistantOf, openAssistant } from './served.ts';
 
@@ -240,6 +241,31 @@ test('while the folder has an owner its snapshot is asked, each that is publishe
   await alone.close();
 });
 
+test('who gets the name of one person is not shown to who asks about that person', async () => {
+  const moved = join(folder, 'moved');
+  mkdirSync(moved, { mode: 0o700 });
+  await placeTwoPeople(moved);
+  const env = { RINGNECK_DATA: moved, RINGNECK_SERVICE_URL: 'http://127.0.0.1:9' };
+  const move = async (from: string, to: string) => expect(await runHere(['account', 'move', from, to], { env })).toMatchObject({ code: 0 });
+  const [alone, bob] = [await openAssistant(moved, { user: 'ada' }), await openAssistant(moved, { user: 'bob-zz' })];
+  const groupOf = async ({ call }: Assistant) => call('query', { sql: 'SELECT group_name FROM participants' });
+  const bobs = expect.stringContaining('["bob-zz adas group"]');
+  expect([await groupOf(alone), await groupOf(bob)]).toEqual([expect.stringContaining('["adas group"]'), bobs]);
+  await move('ada', 'anna');
+  expect([await groupOf(alone), await groupOf(bob)]).toEqual([expect.stringMatching(/^error: no account "ada" is known here/), bobs]);
+  await move('bob-zz', 'ada');
+  const refused =
+    'error: ada may be another person than when this began, for an account was moved, removed, erased or restored since: nothing is told of them until ringneck mcp is started anew';
+  expect([await groupOf(alone), await alone.call('describe_table', { name: 'nights' }), await alone.call('list_tables')]).toEqual([
+    refused,
+    refused,
+    refused,
+  ]);
+  await alone.close();
+  await bob.close();
+  expect(readdirSync(join(moved, 'person-files')).filter(name => name.endsWith('.new'))).toEqual([]);
+});
+
 test('the command speaks the protocol alone on standard output, and ends when its client does', async () => {
   const { PATH } = process.env;
   const tmp = join(folder, 'tmp');
@@ -263,6 +289,25 @@ test('the command speaks the protocol alone on standard output, and ends when it
   const { pid } = transport;
   const { call } = assistantOf(client, () => client.close());
   expect(JSON.parse(await call('query', { sql: `SELECT comment FROM enhanced_tag` })).rows).toEqual([['adas wine']]);
+  const file = join(data, 'snapshot.duckdb');
+  for (const sql of [
+    `ATTACH '${file}' AS whole`,
+    `FROM read_csv('${file}')`,
+    `FROM read_blob('${file}')`,
+    `FROM '${file}'`,
+    `FROM glob('${data}/**')`,
+    `FROM read_text('${join(data, '*.json')}')`,
+    `PRAGMA database_list; PRAGMA enable_external_access`,
+    `SET enable_external_access = true`,
+    `COPY sleep TO '${join(tmp, 'out.csv')}'`,
+    `INSTALL httpfs; LOAD httpfs`,
+  ]) {
+    const answer = await call('query', { sql });
+    expect(answer, sql).toMatch(/^error: /);
+    expect(answer, sql).not.toContain('bob-zz');
+  }
+  const rest = await call('query', { sql: `FROM duckdb_databases(); SELECT DISTINCT user_id FROM sync.accounts; SELECT getenv('HOME')` });
+  expect(rest).not.toContain('bob-zz');
   await client.close();
   expect(() => process.kill(pid!, 0)).toThrow('ESRCH');
   expect(failures).toEqual([]);
@@ -271,7 +316,7 @@ test('the command speaks the protocol alone on standard output, and ends when it
     .trim()
     .split('\n')
     .map(line => JSON.parse(line) as { msg: string; tool: string });
-  expect(lines).toEqual([expect.objectContaining({ msg: 'asked', tool: 'query' })]);
+  expect(lines).toEqual(lines.map(() => expect.objectContaining({ msg: 'asked', tool: 'query' })));
   expect(said).not.toContain('wine');
   expect(said).not.toContain('enhanced_tag');
 });

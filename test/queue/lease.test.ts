@@ -75,6 +75,24 @@ describe.skipIf(!hasRedis).concurrent('the queues of one warehouse', () => {
     expect(Date.now() - start).toBeLessThan(4_000);
   });
 
+  test('stay with who has them when the Redis is restored from a dump of before their start', async context => {
+    const { own, open, lost, client } = await setUp('restored', context);
+    await open(own);
+    const held = (await client.get('test:lease-one')) ?? '';
+    await client.set('test:lease-one', `of a process before\n${held.split('\n')[1]}`, 'PX', 60_000);
+    await until('taken again', async () => lost.length > 0 || (await client.get('test:lease-one')) === held);
+    expect(lost).toEqual([]);
+  });
+
+  test('are given up by one of two who own the same folder and live, as where its disk knows no locks', async context => {
+    const { own, open, lost } = await setUp('two', context);
+    await open(own);
+    await open(own);
+    await until('given up', () => lost.length > 0);
+    await sleep(3_000);
+    expect(lost).toHaveLength(1);
+  });
+
   test('are taken again when the Redis was emptied, and given up when somebody else has them', async context => {
     const { own, open, lost, client } = await setUp('lost', context);
     await open(own);

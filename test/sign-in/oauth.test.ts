@@ -78,9 +78,22 @@ test('an answer of 200 that names an error takes nothing back, unless it says th
   server.fault = { status: 200, body: '{"error":"invalid_token"}' };
   await expect(client.revoke({ accessToken: 'a', refreshToken: 'r' })).rejects.toThrow('which may leave the refresh token');
   await client.revoke({ accessToken: 'a', refreshToken: undefined });
-  for (const body of ['', '<p>done', '{}', '{"error":null}', '{"error":""}']) {
+});
+
+test('an answer of 200 with a page takes nothing back; an empty one and JSON do', async () => {
+  const server = await startAuthorizationServer();
+  const client = new OAuthClient(server.settings);
+  const tokens = { accessToken: 'a', refreshToken: undefined };
+  for (const body of ['<html><title>Log in to the network', 'Welcome']) {
+    server.fault = { status: 200, body, type: 'text/html' };
+    await expect(client.revoke(tokens)).rejects.toMatchObject({
+      kind: 'unavailable',
+      message: expect.stringContaining('answered 200 with something that is neither empty nor JSON'),
+    });
+  }
+  for (const body of ['', ' \n', '{}', '"OK"', '{"error":null}', '{"error":""}']) {
     server.fault = { status: 200, body };
-    await client.revoke({ accessToken: 'a', refreshToken: undefined });
+    await client.revoke(tokens);
   }
 });
 

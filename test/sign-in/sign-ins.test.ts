@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
+import { TryLaterError } from '../../src/base/errors.ts';
 import { silentLog } from '../../src/base/log.ts';
 import { Secrets } from '../../src/base/secrets/secrets.ts';
 import type { SignIn } from '../../src/base/secrets/sign-in.ts';
@@ -40,8 +41,24 @@ async function set(options: Partial<SignInsOptions> = {}): Promise<Setting> {
     const onEnded = async (name: string) => void ended.push(name);
     const given = { secrets, now: Date.now, log: silentLog, openOAuth: async () => oauth, listKept: async () => secrets.names(), onEnded };
     const onEnding = () => undefined;
+    const wait = (renewal: Promise<void>) => renewal;
     const takeBack = async () => undefined;
-    return { secrets, signIns: new SignIns({ ...given, onEnding, takeBack, askWhose: async () => 'same', ...options, ...more }) };
+    const ensureOurs = async () => undefined;
+    const findOtherOwner = async () => undefined;
+    return {
+      secrets,
+      signIns: new SignIns({
+        ...given,
+        onEnding,
+        wait,
+        takeBack,
+        ensureOurs,
+        findOtherOwner,
+        askWhose: async () => 'same',
+        ...options,
+        ...more,
+      }),
+    };
   };
   const { secrets, signIns } = restart();
   await signInAs(server, oauth, secrets, 'ada');
@@ -90,6 +107,37 @@ test('that a token cannot be renewed is known at once, and told to somebody in t
   const { signIns: well } = restart();
   await well.renewDue();
   expect(well.findTrouble('ada')).toBeUndefined();
+});
+
+test('what a renewal has brought is kept until it can be told from what others have', async () => {
+  let asked = 0;
+  const findOtherOwner = async () => {
+    if (asked++ === 0) throw new Error('Out of Memory Error: could not allocate block of size 256.0 KiB');
+    return undefined;
+  };
+  const { server, secrets, signIns, ended } = await set({ findOtherOwner });
+  advance(73);
+  await signIns.renewDue();
+  expect(signIns.findTrouble('ada')).toBe(
+    'the renewed tokens of ada cannot be written: Out of Memory Error: could not allocate block of size 256.0 KiB',
+  );
+  advance(20);
+  await signIns.renewDue();
+  expect([ended, signIns.findTrouble('ada'), await server.findPerson(secrets.find('ada') ?? '')]).toEqual([[], undefined, 'ada-1']);
+  expect(server.asked).toEqual(['authorization_code', 'refresh_token']);
+});
+
+test('a refresh token that another machine may have used is not used', async () => {
+  const ensureOurs = async () => {
+    throw new TryLaterError('another machine has taken the lake');
+  };
+  const { server, secrets, signIns } = await set({ ensureOurs });
+  const before = secrets.findSignIn('ada')!;
+  advance(73);
+  await signIns.renewDue();
+  expect(server.asked).toEqual(['authorization_code']);
+  expect(secrets.findSignIn('ada')).toMatchObject({ accessToken: before.accessToken, refreshToken: before.refreshToken });
+  expect(signIns.findTrouble('ada')).toBe('another machine has taken the lake');
 });
 
 test('accounts that signed in together are not renewed together', () => {

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { type Browser, chromium, type Page } from 'playwright-core';
+import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { onTestFinished } from 'vitest';
 
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome'];
@@ -27,9 +27,44 @@ export function shareChromium(): Promise<Browser> {
 export async function openChromium(): Promise<Browser> {
   const browser = await shareChromium();
   onTestFinished(async () => {
-    for (const context of browser.contexts()) await context.close();
+    for (const context of browser.contexts()) if (!kept.has(context)) await context.close();
   });
   return browser;
+}
+
+const kept = new Set<BrowserContext>();
+const unused = new Map<string, Page[]>();
+
+/** A page for one test, as empty as a new one, whose process takes a second to start: it was another test’s before. */
+export async function takePage(browser: Browser, options: BrowserContextOptions, origin: string): Promise<Page> {
+  const same = unused.get(JSON.stringify(options)) ?? [];
+  unused.set(JSON.stringify(options), same);
+  const page = same.pop() ?? (await newPage(browser, options));
+  const context = page.context();
+  onTestFinished(async ({ task }) => {
+    if (task.result?.state !== 'pass') return context.close();
+    for (const other of context.pages()) if (other !== page) await other.close();
+    await page.removeAllListeners(undefined, { behavior: 'wait' });
+    await page.unrouteAll({ behavior: 'wait' });
+    await page.emulateMedia({ media: null, colorScheme: options.colorScheme ?? null });
+    // By itself it stays in its process.
+    await page.evaluate("location.replace('about:blank')");
+    await page.waitForURL('about:blank');
+    const devtools = await context.newCDPSession(page);
+    await devtools.send('Storage.clearDataForOrigin', { origin, storageTypes: 'all' });
+    await devtools.detach();
+    same.push(page);
+  });
+  return page;
+}
+
+async function newPage(browser: Browser, options: BrowserContextOptions): Promise<Page> {
+  const context = await browser.newContext(options);
+  kept.add(context);
+  await context.addInitScript(
+    "addEventListener('securitypolicyviolation', event => console.error(event.violatedDirective, event.blockedURI))",
+  );
+  return context.newPage();
 }
 
 /** A phone of its own, which runs no script; `complaints` is what the browser has against the pages. */

@@ -4,6 +4,8 @@ import { inject, onTestFinished } from 'vitest';
 import type { AppCommands } from '../../src/app/commands.ts';
 import { readSettings, type Settings } from '../../src/base/config.ts';
 import { silentLog } from '../../src/base/log.ts';
+import { errorAnswer } from '../../src/console/api/route.ts';
+import { routes } from '../../src/console/api/routes.ts';
 import { type Console, openConsole } from '../../src/console/server/console.ts';
 import type { Grant } from '../../src/console/server/sessions.ts';
 
@@ -35,6 +37,16 @@ export interface Visitor {
   ask(name: string, query?: string, body?: unknown): Promise<Answer>;
 }
 
+/** The server checks what it answers whole; here what it streams in lines, and that a refusal has the form that the page reads. */
+function ensureDeclared(method: string, path: string, { status, headers }: Response, text: string): void {
+  const type = headers.get('content-type') ?? '';
+  if (path.startsWith('/api/') && status >= 400) errorAnswer.parse(JSON.parse(text));
+  if (!type.startsWith('application/x-ndjson')) return;
+  const line = method === 'POST' && path.split('?')[0] === '/api/sql' ? routes['POST sql'].streams?.line : undefined;
+  if (!line) throw new Error(`${method} ${path} streams lines that nobody has declared`);
+  for (const one of text.trim().split('\n')) line.parse(JSON.parse(one));
+}
+
 /** A console over a data folder, served at a free port until the test is over. */
 export async function openConsoleHere(folder: string, { commands, settings, now = Date.now }: Options = {}): Promise<ConsoleHarness> {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -50,6 +62,7 @@ export async function openConsoleHere(folder: string, { commands, settings, now 
     });
     const text = await response.text();
     const isJson = response.headers.get('content-type')?.startsWith('application/json');
+    ensureDeclared(method, path, response, text);
     return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text };
   };
   const enter = async (grant: Partial<Grant> = {}): Promise<Visitor> => {

@@ -90,7 +90,7 @@ export async function openEnrolment(folder: string, name: string, options: Optio
   const { app } = harness;
   const told: object[] = [];
   Object.defineProperty(app, 'onFailure', {
-    value: Object.assign((failure: object) => void told.push(failure), { close: async () => {} }),
+    value: Object.assign((failure: object) => void told.push(failure), { rename: () => {}, forget: () => {}, close: async () => {} }),
   });
   const connect = openConnect(app, () => app);
   if (!connect) throw new Error('nobody can be invited');

@@ -69,7 +69,7 @@ export interface Person {
 
 export interface EventHarnessOptions {
   settings?: Partial<ServiceSettings>;
-  queueUrl?: string;
+  queueUrl?: string | undefined;
   log?: Log;
   beforeGroup?: () => void;
   /** The data folder; a new one unless given. */

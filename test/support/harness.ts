@@ -38,7 +38,7 @@ export interface HarnessOptions extends Partial<Omit<AppOptions, 'settings' | 'o
 export async function openHarness(folder: string, serviceUrl: string, { queue, ...options }: HarnessOptions = {}): Promise<Harness> {
   const settings = { ...readSettings({ RINGNECK_DATA: join(folder), RINGNECK_SERVICE_URL: serviceUrl }), ...options.settings };
   const client = { sleep: async () => {}, ...options.client };
-  placeWarehouse(join(settings.data, 'warehouse.duckdb'));
+  if (!settings.warehouse) placeWarehouse(join(settings.data, 'warehouse.duckdb'));
   const queues = queue === 'embedded' || settings.queueUrl ? {} : { openQueues: () => new MemoryQueues() };
   const app = await App.open({ log: silentLog, retryDelayMs: 1, secondLookMs: 1, ...options, ...queues, client, settings });
   const commands = commandsOf(() => app);

@@ -6,6 +6,7 @@ import { inject } from 'vitest';
 import { resources } from '../../schema/index.ts';
 import type { Resource } from '../../schema/resource.ts';
 import { leaveHandover } from '../../src/warehouse/handover.ts';
+import type { LakeOptions } from '../../src/warehouse/lake.ts';
 import { Memory } from '../../src/warehouse/store/memory.ts';
 import type { Store } from '../../src/warehouse/store/store.ts';
 import type { WarehouseOptions } from '../../src/warehouse/warehouse.ts';
@@ -20,9 +21,20 @@ let files = 0;
 export const newPath = (folder: string) => join(folder, `w${++files}`, 'warehouse.duckdb');
 
 /** Opens a warehouse; where there is none, and unless other document types are told, it is a copy of an empty one. */
-export function openWarehouse(path: string, options: Partial<WarehouseOptions> = {}): Promise<Warehouse> {
-  if (!options.resources) placeWarehouse(path);
-  return Warehouse.open({ path, resources, now: () => NOW, ...options });
+export async function openWarehouse(path: string, options: Partial<WarehouseOptions> = {}): Promise<Warehouse> {
+  const lake = process.env.TEST_STORE === 'lake' ? { lake: await lakeAt(path) } : {};
+  if (!options.resources && !lake.lake) placeWarehouse(path);
+  return Warehouse.open({ path, resources, now: () => NOW, ...lake, ...options });
+}
+
+const lakesAt = new Map<string, Promise<LakeOptions>>();
+
+/** The lake of a path: the tests of the project `lake` have each warehouse in one. */
+async function lakeAt(path: string): Promise<LakeOptions> {
+  const { newLake } = await import('./lake.ts');
+  const made = lakesAt.get(path) ?? newLake(dirname(path));
+  lakesAt.set(path, made);
+  return made;
 }
 
 /** Puts an empty warehouse where there is no file yet, as the process that made it would have left it: opening it takes a tenth of making one. */
@@ -36,10 +48,11 @@ export function placeWarehouse(path: string): void {
 }
 
 /** What a writer needs of a store, where nothing is stored. */
-export function storeOfNothing(): Pick<Store, 'memory' | 'transaction' | 'takeSks' | 'afterGroup'> {
+export function storeOfNothing(): Pick<Store, 'memory' | 'transaction' | 'takeSks' | 'afterGroup' | 'samplesBesideLive'> {
   const memory = new Memory({ bytes: 80_000_000, threads: 2 });
   return {
     memory,
+    samplesBesideLive: 40_000,
     transaction: (connection, work) => memory.transaction(connection, work),
     takeSks: async () => 1,
     afterGroup: async () => undefined,

@@ -40,7 +40,7 @@ test('without days those from the first planned one to yesterday (UTC), the same
     ['ada', 'ben'].flatMap(user => collections.map(({ name }) => `${user} ${name}`)),
   );
   await expect(read({ users: ['adda'] })).rejects.toThrow('no account "adda": there are ada, ben, dee');
-  await expect(read({ collections: ['naps'] })).rejects.toThrow('no resource "naps": there are daily_readiness, ');
+  await expect(read({ collections: ['naps'] })).rejects.toThrow('no collection "naps": there are daily_readiness, ');
   await expect(read({ from: '0001-01-01', to: '9999-12-31' })).rejects.toThrow(
     '0001-01-01 to 9999-12-31 is more than 100 years: name days that are nearer to each other with --from and --to',
   );

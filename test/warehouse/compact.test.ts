@@ -250,7 +250,7 @@ test('killed at any step it leaves all there was, and the next process goes on',
     if (at === 'after the rename') expect(await contentsOf(warehouse)).toEqual(before);
     await closed(warehouse);
   }
-}, 120_000);
+});
 
 test('killed while it is compacted again and again and stored into, it has all that was committed', async () => {
   const path = newPath(folder);

@@ -327,7 +327,7 @@ test('a long chain of rows, each of which names the one before, does not stand i
       ),
     ).toEqual([{ n: CHAIN, named: CHAIN - 1, kept: true }]);
   });
-}, 60_000);
+});
 
 test('a table whose rows refer to keys that differ only in what their collation does not see is no obstacle to erasing', async () => {
   const path = await filled();

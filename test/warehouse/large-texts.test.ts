@@ -34,7 +34,7 @@ test('a table whose texts together are larger than the memory of storing is stor
   };
   await storeNoted(0, 24);
   await storeNoted(24, 26);
-}, 30_000);
+});
 
 test('a log of long texts that a killed process has left, beside a table that is missing, ends neither the next start nor its first commit', async () => {
   const path = newPath(folder);
@@ -58,7 +58,7 @@ test('a log of long texts that a killed process has left, beside a table that is
   await warehouse.close();
   expect(existsSync(`${path}.wal`)).toBe(false);
   expect(await withDuckDB(path, connection => rowsOf(connection, 'SELECT count(*) AS rows FROM daily_stress'))).toEqual([{ rows: 25 }]);
-}, 30_000);
+});
 
 test('a commit has more memory as soon as texts may need it, and no more than that', async () => {
   const path = newPath(folder);
@@ -93,7 +93,7 @@ test('a commit has more memory as soon as texts may need it, and no more than th
   const noted = 'x'.repeat(4 * MB);
   for (let i = 0; i < 24; i++) await store(warehouse, 'daily_stress', [{ ...STRESS, id: `document-${i}`, noted }]);
   await warehouse.close();
-}, 60_000);
+});
 
 test('what was stored can be published, kept up to date, dated, compacted, exported, searched and erased', async () => {
   const doing = new Set(someOf(['kept up to date', 'dated', 'compacted', 'exported', 'searched'], { more: 2 }));
@@ -119,7 +119,7 @@ test('what was stored can be published, kept up to date, dated, compacted, expor
   const ann = { user_id: 'ann', n: 24, length: 24 * (4 * MB + 12) };
   expect(await sizes(path)).toEqual([ann]);
   for (const copy of doing.has('dated') ? [published, `${path}.dated`] : [published]) expect(await sizes(copy)).toContainEqual(ann);
-}, 60_000);
+});
 
 test('where all of the memory is not enough each says so in one sentence, and nothing has changed', async () => {
   const path = newPath(folder);

@@ -24,5 +24,5 @@ test('a warehouse is closed once all of its reads have ended', async () => {
   const closed = warehouse.close();
   expect((await Promise.all(reads)).flat(2)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
   await closed;
-  await expect(warehouse.read('SELECT 1')).rejects.toThrow('the warehouse is closed');
+  await expect(warehouse.read('SELECT 1')).rejects.toMatchObject({ message: 'the warehouse is closed', exitCode: 75 });
 });

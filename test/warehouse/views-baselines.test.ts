@@ -248,6 +248,47 @@ describe('baselines', () => {
     expect(found.map(({ days, known }) => [days, known])).toEqual(new Array(16).fill([3, true]));
   });
 
+  test('of each day each metric is what daily says, whichever documents make it a day', async () => {
+    const day = '2025-03-05';
+    await store(warehouse, 'sleep', [
+      {
+        ...{ id: 'n', day, type: 'long_sleep', bedtime_start: `${day}T01:00:00+00:00`, bedtime_end: `${day}T07:00:00+00:00` },
+        ...{ average_hrv: 41, lowest_heart_rate: 51, average_heart_rate: 58.5, average_breath: 14.5, efficiency: 88 },
+        ...{ total_sleep_duration: 21_600, deep_sleep_duration: 5_000, rem_sleep_duration: 4_000 },
+      },
+      { id: 'p', day, type: 'late_nap', bedtime_start: `${day}T14:00:00+00:00`, bedtime_end: `${day}T15:00:00+00:00`, average_hrv: 60 },
+    ]);
+    for (const score of [60, 81]) await store(warehouse, 'daily_sleep', [{ id: `s${score}`, day, score }]);
+    await store(warehouse, 'daily_readiness', [{ id: 'r', day, score: 72, temperature_deviation: -0.3 }]);
+    await store(warehouse, 'daily_activity', [{ ...ACTIVITY, day }]);
+    await store(warehouse, 'daily_stress', [{ id: 'd', day, stress_high: 7200 }]);
+    await store(warehouse, 'daily_spo2', [{ id: 'o', day, spo2_percentage: { average: 96.5 } }]);
+    await store(warehouse, 'daily_resilience', [{ id: 'e', day: '2025-03-02', level: 'solid' }]);
+    await store(warehouse, 'workout', [{ id: 'w', day: '2025-03-09' }]);
+    await store(warehouse, 'session', [{ id: 'm', day: '2025-03-10' }]);
+    await store(warehouse, 'vo2_max', [{ id: 'v', day: '2025-03-12', vo2_max: 44 }]);
+    const names = (await rows(warehouse, 'SELECT metric_at(place) AS metric FROM range(1, 17) AS places(place)')).map(row =>
+      String((row as { metric: string }).metric),
+    );
+    const said = names.map(name => `SELECT day, '${name}' AS metric, ${name}::DOUBLE AS value FROM daily`).join(' UNION ALL ');
+    const measured = await rows(
+      warehouse,
+      'SELECT day, metric_at(place) AS metric, value FROM measured_between(NULL, NULL) ORDER BY day, metric',
+    );
+    expect(measured).toEqual(await rows(warehouse, `FROM (${said}) ORDER BY day, metric`));
+    expect(measured).toHaveLength(11 * 16);
+    expect(measured.filter(row => (row as { value: number | null }).value !== null)).toEqual(
+      [
+        ...[['active_calories', 412] as const, ['activity_score', 82] as const, ['average_breath', 14.5] as const],
+        ...[['average_heart_rate', 58.5] as const, ['average_hrv', 41] as const, ['deep_sleep_duration', 5000] as const],
+        ...[['efficiency', 88] as const, ['lowest_heart_rate', 51] as const, ['readiness_score', 72] as const],
+        ...[['rem_sleep_duration', 4000] as const, ['sleep_score', 81] as const, ['spo2_average', 96.5] as const],
+        ...[['steps', 10230] as const, ['stress_high', 7200] as const, ['temperature_deviation', -0.3] as const],
+        ...[['total_sleep_duration', 21_600] as const],
+      ].map(([metric, value]) => ({ day, metric, value })),
+    );
+  });
+
   test('of a range as of all days, whatever lies before it', async () => {
     // Two nights, nothing for more than a year, then a night on each day but every seventh.
     const days = Array.from({ length: 110 }, (_, i) => new Date(Date.UTC(2025, 0, 1 + i)).toISOString().slice(0, 10));

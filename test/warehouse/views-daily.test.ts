@@ -47,6 +47,44 @@ describe('daily', () => {
     );
   });
 
+  test('of a range is as of all days, whatever lies before and behind it', async () => {
+    await store(warehouse, 'vo2_max', [
+      { id: 'v1', day: '2021-01-01', vo2_max: 40 },
+      { id: 'v2', day: '2025-03-02', vo2_max: 44 },
+    ]);
+    await store(
+      warehouse,
+      'daily_sleep',
+      ['2023-06-01', '2023-06-20', '2025-03-01', '2025-03-05'].map((day, i) => ({ id: `s${i}`, day, score: 80 + i })),
+    );
+    const found = async (first: string, last: string) => {
+      const between = await rows(warehouse, `FROM daily_between('${first}', '${last}') ORDER BY day`);
+      expect(between).toEqual(await rows(warehouse, `FROM daily WHERE day BETWEEN '${first}' AND '${last}' ORDER BY day`));
+      return (between as { day: string; sleep_score: number | null; vo2_max: number | null }[]).map(row => [
+        row.day,
+        row.sleep_score,
+        row.vo2_max,
+      ]);
+    };
+    // Within 19 days without anything, and across their end.
+    expect(await found('2023-06-10', '2023-06-10')).toEqual([['2023-06-10', null, 40]]);
+    expect(await found('2023-06-19', '2023-06-20')).toEqual([
+      ['2023-06-19', null, 40],
+      ['2023-06-20', 81, 40],
+    ]);
+    // 366 days after the last thing, and no further.
+    expect(await found('2024-06-20', '2024-06-23')).toEqual([['2024-06-20', null, 40]]);
+    expect(await found('2025-02-28', '2025-03-03')).toEqual([
+      ['2025-03-01', 82, 40],
+      ['2025-03-02', null, 44],
+      ['2025-03-03', null, 44],
+    ]);
+    // Nothing is filled behind the last thing.
+    expect(await found('2025-03-05', '2025-03-09')).toEqual([['2025-03-05', 83, 44]]);
+    expect(await found('2025-03-06', '2025-03-09')).toEqual([]);
+    expect(await found('2020-01-01', '2020-12-31')).toEqual([]);
+  });
+
   test('brings together what the tables say of a day', async () => {
     const day = '2025-03-05';
     await store(warehouse, 'daily_sleep', [{ id: 'a', day, score: 81 }]);

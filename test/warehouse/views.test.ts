@@ -138,7 +138,7 @@ test('no column is a HUGEINT, which other tools read as a float or not at all', 
 test('a warehouse from before the views gets them', async () => {
   await expectMended(
     await newFile(),
-    `DROP VIEW workouts; DROP VIEW nights; DROP VIEW counted_sleeps; DROP VIEW weekly; DROP MACRO local; DROP MACRO hhmm; DROP MACRO TABLE baselines_between; DROP MACRO TABLE usual_between; DROP MACRO TABLE measured_between; DROP MACRO metric_at; DROP MACRO robust_z; DELETE FROM sync.meta WHERE key = 'views'`
+    `DROP VIEW workouts; DROP VIEW nights; DROP VIEW counted_sleeps; DROP VIEW ranked_sleeps; DROP VIEW weekly; DROP MACRO local; DROP MACRO hhmm; DROP MACRO TABLE baselines_between; DROP MACRO TABLE usual_between; DROP MACRO TABLE measured_between; DROP MACRO TABLE daily_between; DROP MACRO TABLE facts_between; DROP MACRO metric_at; DROP MACRO robust_z; DELETE FROM sync.meta WHERE key = 'views'`
       .concat(`; DROP VIEW naps; DROP VIEW sleep_stages; DROP VIEW sleep_stage_spans; DROP VIEW sleep_movement; DROP VIEW activity_classes`)
       .concat(
         `; DROP VIEW heart_rate_all; DROP VIEW heart_rate_sources; DROP VIEW hrv_nights; DROP VIEW met_minutes; DROP VIEW daily; DROP VIEW baselines`,

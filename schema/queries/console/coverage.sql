@@ -8,7 +8,7 @@ WITH days AS (
     count(*) FILTER (state = 'not_authorised') AS refused,
     count(*) FILTER (state = 'pending') AS pending,
     count(*) FILTER (state = 'not_asked') AS unasked,
-    count(*) FILTER (is_daily AND state NOT IN ('stored', 'not_authorised', 'not_offered')) AS lacking,
+    count(*) FILTER (is_daily AND state NOT IN ('stored', 'not_offered')) AS lacking,
     count(*) FILTER (is_daily AND state = 'empty') AS empty,
     bool_or(state = 'stored' AND regexp_matches(coalesce(reason, ''), '^(failed|suspicious|not_authorised) when last read')) AS is_old
   FROM (
@@ -21,7 +21,7 @@ WITH days AS (
 ),
 letters AS (
   SELECT
-    user_id, day, empty > 0 AND failed + pending = 0 AS is_lacking,
+    user_id, day, refused > 0 AS is_refused, empty > 0 AND failed + pending = 0 AS is_lacking,
     failed + pending + unasked > 0 OR is_old OR (stored = 0 AND refused > 0) AS is_missing,
     CASE
       WHEN failed > 0 THEN 'f'
@@ -40,7 +40,9 @@ SELECT
   count(*) FILTER (l.is_missing) AS missing,
   count(*) FILTER (l.letter = 'f') AS failed,
   -- Days of which the service has nothing of what comes every day.
-  count(*) FILTER (l.is_lacking) AS lacking
+  count(*) FILTER (l.is_lacking) AS lacking,
+  -- Days of which the service does not give everything.
+  count(*) FILTER (l.is_refused) AS refused
 FROM letters l JOIN sync.accounts a USING (user_id)
 GROUP BY a.user_id, a.state, a.reason
 ORDER BY a.user_id

@@ -13,7 +13,7 @@ import {
 } from 'node:fs';
 import { basename, dirname, join, sep } from 'node:path';
 import { diskReserveBytes, ensureDiskReserve } from '../../base/disk.ts';
-import { UsageError } from '../../base/errors.ts';
+import { messageOf, RingneckError, UsageError } from '../../base/errors.ts';
 import { ensureFolder, existingFolder, hashFile, realPath, syncFolder, writeFileAtomically } from '../../base/files.ts';
 import { isRunning } from '../../base/is-running.ts';
 import { version } from '../../base/version.ts';
@@ -113,13 +113,23 @@ async function fill(
 
 /** Tokens and key in one go: whoever changes them does so in this process. */
 function copySecrets({ data, secretKey }: App['settings'], half: string, withoutKey: boolean): Manifest['key'] {
-  const copy = (name: string) => writeFileAtomically(join(half, name), readFileSync(join(data, name)));
+  const copy = (name: string) => writeFileAtomically(join(half, name), readSealed(join(data, name)));
   for (const name of SEALED) if (existsSync(join(data, name))) copy(name);
   if (secretKey !== undefined) return 'environment';
   if (!existsSync(join(data, KEY))) return 'none';
   if (withoutKey) return 'left_out';
   copy(KEY);
   return 'included';
+}
+
+function readSealed(path: string): Buffer {
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    const without = basename(path) === KEY ? ', or give --without-key and keep the key elsewhere' : '';
+    const fix = `make it readable for the user who runs ringneck, or put it back from a copy${without}`;
+    throw new RingneckError(`${path} cannot be read (${messageOf(error)}): ${fix}.`, 1, { cause: error });
+  }
 }
 
 const listFiles = (folder: string): string[] =>

@@ -11,13 +11,13 @@ import {
   rmSync,
   statSync,
 } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { basename, dirname, join, sep } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { resources } from '../../../schema/index.ts';
 import type { Settings } from '../../base/config.ts';
 import { diskReserveBytes, ensureDiskReserve } from '../../base/disk.ts';
 import { messageOf, RingneckError, TryLaterError, UsageError } from '../../base/errors.ts';
-import { ensureFolder, existingFolder, syncFolder, writeFileAtomically } from '../../base/files.ts';
+import { ensureFolder, existingFolder, realPath, removeFile, syncFolder, writeFileAtomically } from '../../base/files.ts';
 import { findSecretKey } from '../../base/secrets/secret-key.ts';
 import { type LeftToOriginal, Secrets } from '../../base/secrets/secrets.ts';
 import { WAREHOUSE, warehouseIn } from '../../base/warehouse-file.ts';
@@ -28,6 +28,8 @@ import { removeConsoleSessions } from '../console-sessions.ts';
 import { connectControl } from '../control/connect-control.ts';
 import { asidePath, markerPath } from '../erase/is-erasing.ts';
 import { movePath } from '../move/is-moving.ts';
+import { personFilesIn, removePersonFiles } from '../person-files/folder.ts';
+import { ensureOurs } from '../snapshot/place.ts';
 import { INBOX, KEY, type Manifest, readManifest, SEALED } from './manifest.ts';
 import { readyIn, restoringIn } from './restoring.ts';
 
@@ -48,6 +50,10 @@ export interface RestoreReport extends Pick<Manifest, 'made_at' | 'ringneck' | '
   signed_in: string[];
   /** Why no token can be opened; null where they can, or where there are none. */
   tokens_closed: string | null;
+  /** What readers had of the warehouse that lay here before, and has gone with it. */
+  removed: string[];
+  /** What of that is still there, or may be, and what to do. */
+  left: string[];
 }
 
 /** In the order in which they take their places: with the last one there is a warehouse. */
@@ -60,7 +66,7 @@ const PARTS = [KEY, ...SEALED, INBOX, WAREHOUSE];
  * @throws RingneckError naming what is wrong with the backup
  */
 export async function restoreBackup(
-  settings: Pick<Settings, 'data' | 'secretKey'>,
+  settings: Pick<Settings, 'data' | 'secretKey' | 'snapshot'>,
   input: RestoreInput,
   signal: AbortSignal,
 ): Promise<RestoreReport> {
@@ -75,10 +81,9 @@ export async function restoreBackup(
   try {
     if (!existsSync(readyIn(data))) ensureFree(data, manifest, input.folder);
     const report = findReady(data, manifest, input) ?? (await stage(settings, manifest, input, signal));
-    // They name accounts of what lay here before: a name may be somebody else's in the backup.
-    removeConsoleSessions(data);
+    const former = await removeFormer(settings);
     moveAll(data);
-    return { ...report, tokens_closed: whyClosed(settings) };
+    return { ...report, tokens_closed: whyClosed(settings), ...former };
   } catch (error) {
     if (!existsSync(readyIn(data))) rmSync(staging, { recursive: true, force: true });
     else release();
@@ -107,7 +112,7 @@ function isThere(path: string): boolean {
 
 const isSameFile = (one: string, other: string) => existsSync(other) && readFileSync(one).equals(readFileSync(other));
 
-type Staged = Omit<RestoreReport, 'tokens_closed'>;
+type Staged = Omit<RestoreReport, 'tokens_closed' | 'removed' | 'left'>;
 
 /** What a process that was killed had made ready. */
 function findReady(data: string, manifest: Manifest, { asCopy }: RestoreInput): Staged | undefined {
@@ -197,6 +202,36 @@ async function copyFile(from: string, to: string, signal: AbortSignal): Promise<
     throw new RingneckError(`${from} cannot be copied: ${messageOf(error)}. Nothing was restored`, 1, { cause: error });
   }
   return hash.digest('hex');
+}
+
+/** What readers have of a warehouse that lay here before names accounts of it: a name may be somebody else's in the backup. Dated snapshots stay. */
+async function removeFormer({ data, snapshot }: Pick<Settings, 'data' | 'snapshot'>): Promise<Pick<RestoreReport, 'removed' | 'left'>> {
+  const instead = removeConsoleSessions(data);
+  const removed: string[] = [];
+  const left = instead ? [instead] : [];
+  const removeOrName = async (path: string, remove: () => void | Promise<void>) => {
+    if (!lstatSync(path, { throwIfNoEntry: false })) return;
+    try {
+      await remove();
+      removed.push(path);
+    } catch (error) {
+      left.push(`${path} is still there (${messageOf(error)}), and may show who was here before: ${PUBLISH}`);
+    }
+  };
+  await removeOrName(personFilesIn(data), () => removePersonFiles(data));
+  // Elsewhere it may be that of another folder, which is at work.
+  if (snapshot.startsWith(`${data}${sep}`)) await removeOrName(snapshot, () => removeSnapshot(snapshot, warehouseIn(data)));
+  else if (existsSync(snapshot)) left.push(`${snapshot} (RINGNECK_SNAPSHOT) may show who was here before: ${PUBLISH}`);
+  return { removed, left };
+}
+
+const PUBLISH = 'ringneck snapshot publishes what was restored';
+
+async function removeSnapshot(snapshot: string, warehouse: string): Promise<void> {
+  await ensureOurs(snapshot, warehouse);
+  const real = realPath(snapshot);
+  if (real === realPath(warehouse)) throw new UsageError('it is the warehouse itself');
+  for (const path of new Set([`${snapshot}.wal`, `${real}.wal`, real, snapshot])) removeFile(path);
 }
 
 /** Puts all into its place that is not there yet. */

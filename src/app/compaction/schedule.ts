@@ -89,6 +89,8 @@ export async function keepFileCompact(app: App, sleep = usualSleep): Promise<Com
     isReading: () => runs.active().length > 0,
     log,
     sleep,
+    // A lake is put in order where it lies.
+    ...(app.settings.warehouse ? { ensureRoom: () => undefined } : {}),
   });
 }
 

@@ -166,7 +166,10 @@ function refuse(response: ServerResponse, status: number, message: string): void
 }
 
 function logEnd(log: Log, command: string, error: unknown): void {
-  if (error instanceof RingneckError) log.info({ command, reason: error.message }, 'a command through the control socket ended early');
+  const told = { command, reason: messageOf(error) };
+  // The page of a console asks again and again while the folder is closed.
+  if (error instanceof TryLaterError) log.debug(told, 'a command through the control socket is to be tried later');
+  else if (error instanceof RingneckError) log.info(told, 'a command through the control socket ended early');
   else log.error({ command, err: error }, 'a command through the control socket failed');
 }
 

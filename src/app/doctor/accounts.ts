@@ -1,9 +1,10 @@
-import { shownMessageOf, UsageError } from '../../base/errors.ts';
+import { RingneckError, shownMessageOf } from '../../base/errors.ts';
 import { type Group, groupBy } from '../../base/items.ts';
 import { accessCommand, loginCommand } from '../../base/sign-in-again.ts';
 import { withTimeout } from '../../base/timeout.ts';
 import { type Account, changeAccounts, listAccounts } from '../../ledger/accounts.ts';
 import { newToken } from '../../ledger/unproven.ts';
+import { SignInError } from '../../sign-in/error.ts';
 import { isRefusal, probeAccount } from '../../sync/verdicts/probe.ts';
 import { listSamePersons } from '../../sync/verdicts/same-person.ts';
 import type { App } from '../app.ts';
@@ -110,7 +111,9 @@ async function checkAccount(app: App, { userId, state }: Account, isSilent: bool
       const fix = (name: string) => (error.kind === 'unauthorized' ? renew(name) : lapsed);
       return { userId, message: who => `the service refuses ${who} (${why})`, fix };
     }
-    const fix = error instanceof UsageError ? 'do what it says' : `${SEE_SERVICE}; the account itself may be well`;
+    // What the service said at a renewal is a sentence of ours too, and says nothing of what to do.
+    const saysWhat = error instanceof RingneckError && !(error instanceof SignInError);
+    const fix = saysWhat ? 'do what it says' : `${SEE_SERVICE}; the account itself may be well`;
     return { userId, message: who => `${who} could not be tried (${why})`, fix: () => fix };
   }
 }

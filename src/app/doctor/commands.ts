@@ -1,5 +1,7 @@
 import { messageOf } from '../../base/errors.ts';
 import type { App } from '../app.ts';
+import type { StandbyOptions } from '../app-options.ts';
+import { tellHolder } from '../lake/hold.ts';
 import { checkAccounts, checkKeptTokens, checkSamePersons } from './accounts.ts';
 import { type CheckResult, fail, ok, runCheck } from './check-result.ts';
 import { checkClock } from './clock.ts';
@@ -26,6 +28,7 @@ export const doctorCommands = { check };
 
 async function check(app: App): Promise<CheckResult[]> {
   const { serviceUrl } = app.settings;
+  if (app.standby) return checkStandby(app, app.standby);
   const parts = await Promise.all([
     runCheck('clock', QUEUE_MS, async () => checkClock(app.warehouse)),
     runCheck('queue', QUEUE_MS, () => checkOwnQueue(app)),
@@ -40,6 +43,20 @@ async function check(app: App): Promise<CheckResult[]> {
     runCheck('events', QUEUE_MS, () => checkUnknownPersons(app)),
     runCheck('warehouse', WAREHOUSE_MS + LAST_STATEMENT_MS, () => checkWarehouse(app.warehouse, WAREHOUSE_MS)),
     runCheck('snapshot', SNAPSHOT_MS, () => checkSnapshot(app)),
+  ]);
+  return parts.flat();
+}
+
+/** What a machine can look at that waits. */
+async function checkStandby(app: App, { holder }: StandbyOptions): Promise<CheckResult[]> {
+  const rest = 'accounts, sign-ins, subscriptions and the queue are checked there';
+  const parts = await Promise.all([
+    [ok('owner', `${tellHolder(holder())}; this machine waits: ${rest}`)],
+    runCheck('clock', QUEUE_MS, async () => checkClock(app.warehouse)),
+    runCheck('days', DAYS_MS, () => checkDays(app)),
+    runCheck('documents', DAYS_MS, () => checkDocuments(app)),
+    runCheck('events', QUEUE_MS, () => checkUnknownPersons(app)),
+    runCheck('warehouse', WAREHOUSE_MS + LAST_STATEMENT_MS, () => checkWarehouse(app.warehouse, WAREHOUSE_MS)),
   ]);
   return parts.flat();
 }

@@ -1,5 +1,7 @@
 import { messageOf, RingneckError, TryLaterError } from '../../base/errors.ts';
 import type { SignIn } from '../../base/secrets/sign-in.ts';
+import { TimeoutError } from '../../base/timeout.ts';
+import { ServiceError } from '../../client/error.ts';
 import { changeAccounts, findServiceUserId } from '../../ledger/accounts.ts';
 import { type Consent, consentEntry } from '../../ledger/consents.ts';
 import { type Link, linkEntry, listLinks, noInvitationEntry, withdrawalLink } from '../../ledger/links.ts';
@@ -8,8 +10,7 @@ import { SignInError } from '../../sign-in/error.ts';
 import { holdsDataOf } from '../../warehouse/stored-documents.ts';
 import { WrongPersonError } from '../add-account.ts';
 import type { App } from '../app.ts';
-import { storeSignIn } from '../login.ts';
-import { openOAuth } from '../open-oauth.ts';
+import { exchangeCode, storeSignIn } from '../login.ts';
 import { HourlyLimit } from './hourly-limit.ts';
 import { findOpenInvitation, isReadNow, newSecret, tellAnother, tellEnrolled, tellUnrecognised, withdrawalUrl } from './invitations.ts';
 import { readStudyText } from './study-text.ts';
@@ -50,14 +51,16 @@ export function openConnect({ settings, log, now }: Pick<App, 'settings' | 'log'
       const app = findReady(find);
       const link = await findOpenInvitation(app, answer.secret);
       if (!link) return { kind: 'closed' };
+      app.ending.throwIfAborted();
       // Two browsers may have opened the link.
       if (finishing.has(link.secretHash) || refusals.isReached(link.secretHash)) return { kind: 'failed' };
       finishing.add(link.secretHash);
       try {
-        return await enrol(app, link, { ...answer, redirectUrl }, () => {
+        const enrolling = enrol(app, link, { ...answer, redirectUrl }, () => {
           refusals.note(link.secretHash);
           if (refusals.isReached(link.secretHash)) app.log.warn({ account: link.userId }, TOO_MANY);
         });
+        return await app.inHand.add(enrolling);
       } finally {
         finishing.delete(link.secretHash);
       }
@@ -98,7 +101,7 @@ async function enrol(
   const { log } = app;
   const name = link.userId;
   try {
-    const tokens = await (await openOAuth(app)).exchange({ code, verifier, redirectUrl, scope });
+    const tokens = await exchangeCode(app, { code, verifier, redirectUrl, scope });
     return await storeEnrolled(app, link, tokens, agreed);
   } catch (error) {
     if (error instanceof WrongPersonError) {
@@ -113,7 +116,9 @@ async function enrol(
       return refuse(app, link, { kind: 'unrecognised', message: tellUnrecognised(name, person), serviceUserId: person });
     }
     if (error instanceof ClosedError) return { kind: 'closed' };
-    if (!(error instanceof RingneckError)) throw error;
+    // The service said nothing, or nothing that helps, of who signed in.
+    const isUntold = error instanceof ServiceError || error instanceof TimeoutError;
+    if (!isUntold && !(error instanceof RingneckError)) throw error;
     // An outage says nothing of the code.
     if (error instanceof SignInError && error.kind !== 'unavailable') onRefused();
     log.warn({ account: name, reason: messageOf(error) }, 'somebody invited could not be enrolled, and may try again');

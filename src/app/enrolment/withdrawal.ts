@@ -1,8 +1,8 @@
-import { messageOf } from '../../base/errors.ts';
+import { kindOf, messageOf, RingneckError, TryLaterError, unlessRefused } from '../../base/errors.ts';
 import { accountEntry, accountExists, changeAccounts, findAccount, listAccounts } from '../../ledger/accounts.ts';
 import { consentEntry, listHolding } from '../../ledger/consents.ts';
 import { findLink } from '../../ledger/links.ts';
-import { askAgain, isOfAnother, isWithdrawn, withdrawnReason } from '../../ledger/unproven.ts';
+import { ANOTHER_PERSON, askAgain, isOfAnother, isWithdrawn, withdrawnReason } from '../../ledger/unproven.ts';
 import type { App } from '../app.ts';
 import { findReadableSignIn, listLeftOf, takeBackEnded } from '../take-back.ts';
 
@@ -21,33 +21,45 @@ export async function findWithdrawal(app: App, secret: string): Promise<Withdraw
 async function standingOf({ warehouse, secrets }: App, name: string): Promise<Withdrawal> {
   const account = await findAccount(warehouse, name);
   if (!account && (await accountExists(warehouse, name))) return 'ended';
-  const isLeft = account?.state === 'active' || secrets.names().includes(name) || (await listHolding(warehouse, name)).length > 0;
+  const isLeft = account?.state === 'active' || hasTokens(secrets, name) || (await listHolding(warehouse, name)).length > 0;
   if (isLeft) return 'open';
   return howTakenBack(secrets, name);
 }
 
+/** Whether an account is known to have tokens: a file that cannot be read keeps nobody from withdrawing. */
+const hasTokens = (secrets: App['secrets'], name: string): boolean => unlessRefused(() => secrets.names())?.includes(name) === true;
+
 function howTakenBack(secrets: App['secrets'], name: string): 'done' | 'left' | 'givenUp' {
-  const ended = listLeftOf(secrets, name);
+  const ended = unlessRefused(() => listLeftOf(secrets, name));
+  if (!ended) return 'left';
   if (!ended.length) return 'done';
   return ended.every(({ isGivenUp }) => isGivenUp) ? 'givenUp' : 'left';
 }
 
 /**
  * Ends all that a person has agreed to: the account is paused, nothing can be read with its tokens any more, the study is told, the tokens
- * are taken back at the service and forgotten. What was read stays. Killed at any moment, the link does the rest, or the next start of `up`.
+ * are taken back at the service and forgotten. What was read stays. Killed at any moment, or where the tokens cannot be read or written, the
+ * link does the rest, or `up` at its next start and each day.
  * @returns undefined where there is no such link
+ * @throws RingneckError naming the account where the withdrawal could not be recorded
  */
 export async function withdraw(app: App, secret: string): Promise<Exclude<Withdrawal, 'open'> | undefined> {
   const link = await findLink(app.warehouse, 'withdraw', secret);
   if (!link) return undefined;
   const name = link.userId;
+  let areTokensEnded = true;
   const standing = await changeAccounts(app.warehouse, async () => {
     const standing = await standingOf(app, name);
-    if (standing === 'open') await endReading(app, name);
+    if (standing === 'open') areTokensEnded = await endReading(app, name);
     return standing;
+  }).catch(error => {
+    if (error instanceof TryLaterError) throw error;
+    const why = error instanceof RingneckError ? error.message : kindOf(error);
+    throw new RingneckError(`the withdrawal of ${name} could not be recorded: ${why}. It takes the link again.`, 1, { cause: error });
   });
   if (standing === 'ended') return 'ended';
-  await takeBackEnded(app, name);
+  if (!areTokensEnded) return 'left';
+  await takeBackEnded(app, name).catch(error => tellLeft(app, name, error));
   return howTakenBack(app.secrets, name);
 }
 
@@ -80,13 +92,13 @@ async function finishEnding(app: App): Promise<void> {
       );
       continue;
     }
-    try {
-      await endReading(app, name);
-    } catch (error) {
-      const facts = { account: name, reason: messageOf(error) };
-      log.error(facts, 'the tokens of a person who has withdrawn could not be forgotten: it is tried again each day');
-    }
+    await endReading(app, name).catch(error => tellLeft(app, name, error));
   }
+}
+
+function tellLeft({ log }: App, name: string, error: unknown): void {
+  const facts = { account: name, reason: messageOf(error) };
+  log.error(facts, 'the tokens of a person who has withdrawn could not be forgotten or taken back: it is tried again each day');
 }
 
 /** Whether a withdrawn account has tokens of a sign-in that its person made since then, which was cut off before the account was recorded. */
@@ -110,22 +122,42 @@ export function finishDaily(app: App): () => Promise<void> {
 /**
  * Pauses an account and ends what it is read with, for good before the service is asked: `takeBackEnded` has what is to be taken back.
  * Within `changeAccounts`.
+ * @returns whether the tokens are ended; where they cannot be the log says so, and all else is done
  */
-async function endReading(app: App, name: string): Promise<void> {
+async function endReading(app: App, name: string): Promise<boolean> {
   const { warehouse, secrets, now, log, onFailure } = app;
   const [holding, account] = [await listHolding(warehouse, name), await findAccount(warehouse, name)];
   const isPaused = account === undefined || isWithdrawn(account.reason);
   const at = now();
-  // Before the account forgets that they are somebody else's: those are not to be taken back.
-  if (account && isOfAnother(account.reason)) secrets.end(name, at, { isKept: false });
+  const isOthers = account !== undefined && isOfAnother(account.reason);
+  // Before the account forgets that they are somebody else's: those are not to be taken back. It remembers it where they are still there.
+  const areOthersLeft = isOthers && !endTokens(app, name, at, { isKept: false });
+  const reason = areOthersLeft ? `${withdrawnReason(name)}; ${ANOTHER_PERSON}` : withdrawnReason(name);
   const entries = [
     ...holding.map(consent => consentEntry({ ...consent, withdrawnAt: at * 1000 })),
-    ...(isPaused ? [] : [accountEntry({ ...account, state: 'paused', reason: withdrawnReason(name), since: warehouse.clock.next() })]),
+    ...(isPaused ? [] : [accountEntry({ ...account, state: 'paused', reason, since: warehouse.clock.next() })]),
   ];
+  // Whoever has the link may press as often as they like.
+  const again = isPaused ? ({ message: `${withdrawnReason(name)} (this may have been told before)`, isRepeat: true } as const) : {};
+  const tell = () => onFailure({ reason: 'consent_withdrawn', user: name, message: withdrawnReason(name), ...again });
+  // Tokens are what has it told after a kill; without them only what is not recorded yet is done again.
+  const isToldAgain = hasTokens(secrets, name);
+  if (!isToldAgain) tell();
   await warehouse.record(entries, { usesReserve: true });
   log.warn({ account: name }, 'a person has withdrawn: the account is paused');
-  const again = isPaused ? ' (this may have been told before)' : '';
-  onFailure({ reason: 'consent_withdrawn', user: name, message: `${withdrawnReason(name)}${again}` });
-  // Last: where it was killed before, tokens are left, and it is told again.
-  secrets.end(name, at);
+  if (isToldAgain) tell();
+  // Last: the command that tells it has begun.
+  return isOthers ? !areOthersLeft : endTokens(app, name, at);
+}
+
+function endTokens(app: App, name: string, at: number, options?: { isKept: boolean }): boolean {
+  try {
+    app.secrets.end(name, at, options);
+    return true;
+  } catch (error) {
+    // What is being read with them is not stored.
+    app.secrets.withhold(name);
+    tellLeft(app, name, error);
+    return false;
+  }
 }

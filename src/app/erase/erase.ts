@@ -4,6 +4,7 @@ import type { Settings } from '../../base/config.ts';
 import { ensureDiskReserve, isDiskFull } from '../../base/disk.ts';
 import { messageOf, RingneckError, TryLaterError, UsageError, unlessRefused } from '../../base/errors.ts';
 import { realPath, writeFileAtomically } from '../../base/files.ts';
+import { showCatalogue } from '../../base/lake-address.ts';
 import { forgetLines } from '../../base/log.ts';
 import { openMirrorTokens } from '../../base/secrets/mirror-tokens.ts';
 import { findSecretKey } from '../../base/secrets/secret-key.ts';
@@ -20,6 +21,8 @@ import { Warehouse } from '../../warehouse/warehouse.ts';
 import type { AppOptions, PausedErasing } from '../app-options.ts';
 import { removeConsoleSessions } from '../console-sessions.ts';
 import { connectControl } from '../control/connect-control.ts';
+import { forgetCommonFiles } from '../lake/hold.ts';
+import { lakeOf, placeOf } from '../lake/place.ts';
 import { ensureNamed } from '../move/ensure-free.ts';
 import { removePersonFiles } from '../person-files/folder.ts';
 import { ensureQueueAnswers, ensureRoom, InTheWay, replaceSnapshot, withWarehouse } from '../rewriting.ts';
@@ -28,12 +31,12 @@ import { isErasing } from './is-erasing.ts';
 import { removeLeftovers } from './leftovers.ts';
 import { type Marker, readMarker, removeMarker, writeMarker } from './marker.ts';
 import { emptyQueue, removeEvents } from './queue.ts';
-import { type EraseReport, isClean } from './report.ts';
+import { type EraseReport, isClean, type Searched } from './report.ts';
 import { searchFolder } from './search.ts';
 import { containsNeedle } from './search-bytes.ts';
 import { takeBackErased } from './sign-ins.ts';
 
-type EraseOptions = Pick<AppOptions, 'settings' | 'log' | 'now' | 'onErased'>;
+type EraseOptions = Pick<AppOptions, 'settings' | 'log' | 'now' | 'onErased' | 'ofErased'>;
 
 const queueKind = ({ settings }: EraseOptions) => (settings.queueUrl ? 'redis' : 'embedded');
 
@@ -56,6 +59,7 @@ export async function eraseAccount(options: EraseOptions, name: string): Promise
     });
   });
   removeMarker(data);
+  await forgetCommonFiles(data);
   return report;
 }
 
@@ -83,6 +87,7 @@ export async function finishErase(options: EraseOptions): Promise<void> {
     );
   }
   removeMarker(data);
+  await forgetCommonFiles(data);
 }
 
 /** @param goesOn it was begun by somebody else, who has no other word of it: what passes does not take it back */
@@ -107,9 +112,10 @@ async function erase(options: EraseOptions, { goesOn = false } = {}): Promise<Er
     return { events: await removeEvents(options, warehouse, serviceUserIds), snapshot: await replaceSnapshot(options, warehouse), readers };
   });
   removePersonFiles(data);
-  // They have the names of those who look at their own data.
-  removeConsoleSessions(data);
   await removeTokens(options, { name, isOfAnother, readers });
+  // They have the names of those who look at their own data.
+  const instead = removeConsoleSessions(data);
+  if (instead) log.warn(instead);
   const words: Needle[] = [
     { what: 'name', text: name },
     ...serviceUserIds.map(text => ({ what: 'service id' as const, text })),
@@ -118,7 +124,7 @@ async function erase(options: EraseOptions, { goesOn = false } = {}): Promise<Er
   forgetHistory(data, words);
   forgetLines();
   removeLeftovers(settings);
-  const searched = await searchFolder(options, words, id).catch((error: unknown) => {
+  const searched = await searchEverywhere(options, words, id).catch((error: unknown) => {
     // All that could be done is done: no command to come shall wait for a search that cannot be made.
     removeMarker(data);
     throw error;
@@ -126,6 +132,20 @@ async function erase(options: EraseOptions, { goesOn = false } = {}): Promise<Er
   log.info({ tables: Object.keys(removed).length, found: searched.found.length }, 'an account was erased');
   const searched_for = [...new Set(words.map(({ what }) => what))];
   return { user_id: name, removed, events, snapshot, same_person: samePerson, searched_for, ...searched };
+}
+
+async function searchEverywhere({ settings }: EraseOptions, words: readonly Needle[], id: string): Promise<Searched> {
+  const searched = await searchFolder({ settings }, words, id);
+  const place = placeOf(settings);
+  if (!place) return searched;
+  const file = `the lake ${showCatalogue(place.address)}`;
+  try {
+    const { searchLake } = await import('../../warehouse/readers/search.ts');
+    searched.found.push(...(await searchLake(place, words)).map(found => ({ file, ...found })));
+  } catch (error) {
+    searched.unsearched.push({ file, reason: messageOf(error) });
+  }
+  return searched;
 }
 
 /** @throws InTheWay where they cannot be removed */
@@ -172,14 +192,16 @@ async function eraseRows(options: EraseOptions, marker: Marker) {
     await emptyQueue(options, warehouse, inbox => inbox.rewrite(() => true));
     return { serviceUserIds, samePerson, isOfAnother, id: await warehouseId(warehouse), isThere: await accountExists(warehouse, name) };
   });
-  // Gone: what was interrupted had come further.
-  if (!isThere) return { ...known, removed: marker.removed };
+  const { lake } = lakeOf(options.settings);
+  // Gone: what was interrupted had come further; of a lake it may not have come to its end.
+  if (!isThere && !lake) return { ...known, removed: marker.removed };
   ensureRoom(path);
   const { serviceUserIds, samePerson, isOfAnother } = known;
   const person = { userId: name, serviceUserIds };
-  const removed = await Warehouse.erase(path, person, () => ensureDiskReserve(dirname(realpathSync(path))));
-  writeMarker(data, { ...marker, serviceUserIds, samePerson, isOfAnother, removed });
-  return { ...known, removed };
+  const removed = await Warehouse.erase({ path, lake }, person, () => ensureDiskReserve(dirname(realpathSync(path))));
+  const all = { ...removed, ...marker.removed };
+  writeMarker(data, { ...marker, serviceUserIds, samePerson, isOfAnother, removed: all });
+  return { ...known, removed: all };
 }
 
 /** Nothing was begun, unless the new file is in its place. */
@@ -216,7 +238,7 @@ function readOurs(options: EraseOptions): Marker {
 }
 
 /**
- * An erasing that could not be finished for want of Redis, or for a file that cannot be removed, where events may be accepted meanwhile.
+ * An erasing that could not be finished for want of Redis, for a file that cannot be removed, or for who reads the lake, where events may be accepted meanwhile.
  * @throws the error where it is another one, and where nobody knows whose events are not to be kept
  */
 export function findPaused(
@@ -230,9 +252,11 @@ export function findPaused(
   return { serviceUserIds, waitsFor, reason: messageOf(error) };
 }
 
-function findAwaited({ queueUrl }: Settings, error: unknown): PausedErasing['waitsFor'] | undefined {
+function findAwaited({ queueUrl, warehouse }: Settings, error: unknown): PausedErasing['waitsFor'] | undefined {
   if (queueUrl && isRedisError(error)) return 'Redis';
-  return error instanceof Error && error.cause instanceof InTheWay ? 'a file' : undefined;
+  if (!(error instanceof Error)) return undefined;
+  if (warehouse && error.cause instanceof TryLaterError) return 'the lake';
+  return error.cause instanceof InTheWay ? 'a file' : undefined;
 }
 
 /** What was typed at the prompt of `ringneck sql` may name a person: those lines go. */

@@ -1,7 +1,6 @@
-import { rmSync } from 'node:fs';
 import { z } from 'zod';
+import { removeCommonFile, writeCommonFile } from '../../base/common-files.ts';
 import { RingneckError } from '../../base/errors.ts';
-import { writeFileAtomically } from '../../base/files.ts';
 import { openJsonFile } from '../../base/json-file.ts';
 import { markerPath } from './is-erasing.ts';
 
@@ -29,9 +28,9 @@ export function readMarker(folder: string): Marker {
 }
 
 export function writeMarker(folder: string, marker: Marker): void {
-  writeFileAtomically(markerPath(folder), `${JSON.stringify(marker)}\n`);
+  writeCommonFile(folder, 'erasing.json', `${JSON.stringify(marker)}\n`);
 }
 
 export function removeMarker(folder: string): void {
-  rmSync(markerPath(folder), { force: true });
+  removeCommonFile(folder, 'erasing.json');
 }

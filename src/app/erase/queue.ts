@@ -1,14 +1,15 @@
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Journal } from '../../base/journal.ts';
+import type { Inbox } from '../../base/journal.ts';
 import type { openQueues } from '../../queue/open.ts';
 import type { Queues } from '../../queue/queues.ts';
 import { removeDatabase } from '../../queue/remove-database.ts';
-import { openInbox } from '../../sync/events/accept-event.ts';
 import { emptyQueues, forgetEvents, type HeldEvent, keepEvents, readEvents } from '../../sync/events/erase-events.ts';
 import { warehouseId } from '../../sync/runs/runs.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
 import type { AppOptions } from '../app-options.ts';
+import { QUEUES_OF_LAKE } from '../lake/hold.ts';
+import { openEvents } from '../open-events.ts';
 import { asidePath } from './is-erasing.ts';
 
 type Options = Pick<AppOptions, 'settings' | 'log'>;
@@ -20,7 +21,7 @@ type Options = Pick<AppOptions, 'settings' | 'log'>;
 export async function emptyQueue(
   { settings, log }: Options,
   warehouse: Warehouse,
-  whenEmpty: (inbox: Journal) => void = () => undefined,
+  whenEmpty: (inbox: Inbox) => void | Promise<void> = () => undefined,
 ): Promise<void> {
   const folder = join(settings.data, 'queue');
   await withInbox({ settings, log }, warehouse, async inbox => {
@@ -37,13 +38,18 @@ export async function emptyQueue(
     // With it goes what was kept aside when it was broken, and what PostgreSQL has not overwritten.
     if (existsSync(folder)) removeDatabase(folder);
     if (settings.queueUrl) {
-      const claim = { warehouse: await warehouseId(warehouse), folder: settings.data, onLost: () => process.exit(75) };
+      const claim = {
+        warehouse: await warehouseId(warehouse),
+        folder: settings.data,
+        place: settings.warehouse && QUEUES_OF_LAKE,
+        onLost: () => process.exit(75),
+      };
       await withQueues({ url: settings.queueUrl, prefix: settings.queuePrefix, folder, log, claim }, async queues => {
         await keep(queues);
         await emptyQueues({ warehouse, queues });
       });
     }
-    whenEmpty(inbox);
+    await whenEmpty(inbox);
   });
 }
 
@@ -55,8 +61,8 @@ export function removeEvents(options: Options, warehouse: Warehouse, serviceUser
   return withInbox(options, warehouse, async inbox => forgetEvents({ inbox }, serviceUserIds));
 }
 
-async function withInbox<T>({ settings, log }: Options, warehouse: Warehouse, work: (inbox: Journal) => Promise<T>): Promise<T> {
-  const inbox = await openInbox(join(settings.data, 'inbox'), warehouse, log);
+async function withInbox<T>({ settings, log }: Options, warehouse: Warehouse, work: (inbox: Inbox) => Promise<T>): Promise<T> {
+  const inbox = await openEvents({ settings, log }, warehouse);
   try {
     return await work(inbox);
   } finally {

@@ -17,7 +17,7 @@ interface Erased {
  * @returns ends that keeping
  */
 export async function takeBackErased(
-  { settings, log, now = Date.now }: FolderOptions,
+  { settings, log, now = Date.now, ofErased }: FolderOptions,
   { name, isOfAnother, readers }: Erased,
 ): Promise<() => void> {
   const secrets = new Secrets({ folder: settings.data, key: settings.secretKey, address: settings.serviceUrl });
@@ -40,7 +40,8 @@ export async function takeBackErased(
         const keep = (renewed: typeof signIn) => {
           if (isKept) secrets.renewEnded(ended, renewed);
         };
-        return waitAWhile({ log }, name, revokeSignIn({ settings, log, secrets, now, readers, keep }, { name, reason: null }, signIn));
+        const revoking = revokeSignIn({ settings, log, secrets, now, readers, keep }, { name, reason: null }, signIn);
+        return waitAWhile({ log }, name, ofErased?.add(revoking) ?? revoking);
       }),
   );
   return () => {

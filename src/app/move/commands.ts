@@ -12,18 +12,24 @@ export const moveCommands = { moveAccount };
 
 /** Gives an account, with all that is kept of it, another name, with everything else at rest meanwhile. */
 async function moveAccount(app: App, { from, to }: Renaming): Promise<MoveReport> {
-  const { settings, log, now } = app;
+  const { settings, log, now, onFailure } = app;
   await ensureMovable(app, { from, to });
   const move = await import('./move.ts');
   // What is being taken back may bring a pair to be kept by the name.
-  return inTurn(app.warehouse, from, () => app.withExclusive(() => move.moveAccount({ settings, log, now }, { from, to }), 'moved in'));
+  const work = async () => {
+    const report = await move.moveAccount({ settings, log, now }, { from, to });
+    onFailure.rename(from, to);
+    return report;
+  };
+  return inTurn(app.warehouse, from, () => app.withExclusive(work, 'moved in'));
 }
 
 /**
  * Whether an account can get another name now.
  * @throws UsageError where there is no such account, or the other name is in use; RingneckError where it cannot be done now
  */
-async function ensureMovable({ settings, warehouse, secrets, mirrorTokens }: App, { from, to }: Renaming): Promise<void> {
+async function ensureMovable(app: App, { from, to }: Renaming): Promise<void> {
+  const { settings, warehouse, secrets, mirrorTokens } = app;
   for (const name of [from, to]) parseAccountName(name);
   if (from === to) throw new UsageError(`${from} has that name already`);
   await ensureNamed(warehouse, from);
@@ -33,6 +39,7 @@ async function ensureMovable({ settings, warehouse, secrets, mirrorTokens }: App
   ensureWritable(mirrorTokens, from);
   ensureRoom(warehouse.path);
   await ensureQueueAnswers(settings);
+  await app.ensureSignInsWritten();
 }
 
 /** Where the rows have moved a token for the mirror that could not follow would hold up everything. */

@@ -1,9 +1,9 @@
-import { realpathSync, rmSync } from 'node:fs';
+import { realpathSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { z } from 'zod';
+import { removeCommonFile, writeCommonFile } from '../../base/common-files.ts';
 import { ensureDiskReserve } from '../../base/disk.ts';
 import { messageOf, RingneckError, TryLaterError } from '../../base/errors.ts';
-import { writeFileAtomically } from '../../base/files.ts';
 import { openJsonFile } from '../../base/json-file.ts';
 import { openMirrorTokens } from '../../base/secrets/mirror-tokens.ts';
 import { Secrets } from '../../base/secrets/secrets.ts';
@@ -13,6 +13,7 @@ import { Warehouse } from '../../warehouse/warehouse.ts';
 import { renameInConsoleSessions } from '../console-sessions.ts';
 import { connectControl } from '../control/connect-control.ts';
 import { emptyQueue } from '../erase/queue.ts';
+import { lakeOf } from '../lake/place.ts';
 import { removePersonFiles } from '../person-files/folder.ts';
 import { ensureRoom, type FolderOptions, InTheWay, replaceSnapshot, withWarehouse } from '../rewriting.ts';
 import { ensureFree, ensureNamed } from './ensure-free.ts';
@@ -63,10 +64,10 @@ async function begin(options: FolderOptions, warehouse: Warehouse, { from, to }:
   // What waits names accounts; it comes anew, events from the inbox and windows from the ledger.
   await emptyQueue(options, warehouse);
   try {
-    writeFileAtomically(movePath(data), `${JSON.stringify({ format: 1, from, to })}\n`);
+    writeCommonFile(data, 'moving.json', `${JSON.stringify({ format: 1, from, to })}\n`);
   } catch (error) {
     // It may lie there, though the disk did not confirm it.
-    rmSync(movePath(data), { force: true });
+    removeCommonFile(data, 'moving.json');
     throw error;
   }
 }
@@ -101,7 +102,7 @@ async function move(options: FolderOptions, { from, to }: Renaming): Promise<Mov
     // Once the rows have moved nothing needs the key any more.
     if (await hasOldName()) {
       secrets.copy(from, to);
-      moved = await rename(warehouseIn(data), { from, to });
+      moved = await rename({ path: warehouseIn(data), ...lakeOf(options.settings) }, { from, to });
     }
   } catch (error) {
     // Where not even that can be done the note stays, and the next who opens the folder goes on.
@@ -113,10 +114,11 @@ async function move(options: FolderOptions, { from, to }: Renaming): Promise<Mov
   }
   secrets.forget(from);
   openMirrorTokens(data).rename(from, to);
-  renameInConsoleSessions(data, from, to);
+  const instead = renameInConsoleSessions(data, from, to);
+  if (instead) options.log.warn(instead);
   const published = await withWarehouse(options, warehouse => replaceOrLeave(options, warehouse));
   removePersonFiles(data);
-  rmSync(movePath(data), { force: true });
+  removeCommonFile(data, 'moving.json');
   return { user_id: to, before: from, moved, ...published };
 }
 
@@ -132,12 +134,13 @@ async function replaceOrLeave(options: FolderOptions, warehouse: Warehouse): Pro
   }
 }
 
-function rename(path: string, renaming: Renaming): Promise<Record<string, number>> {
+function rename(place: Parameters<typeof Warehouse.rename>[0], renaming: Renaming): Promise<Record<string, number>> {
+  const { path } = place;
   ensureRoom(path);
-  return Warehouse.rename(path, renaming, () => ensureDiskReserve(dirname(realpathSync(path))));
+  return Warehouse.rename(place, renaming, () => ensureDiskReserve(dirname(realpathSync(path))));
 }
 
 function takeBack(data: string, secrets: Secrets, { from, to }: Renaming): void {
   secrets.removeCopy(from, to);
-  rmSync(movePath(data), { force: true });
+  removeCommonFile(data, 'moving.json');
 }

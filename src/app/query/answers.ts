@@ -10,7 +10,7 @@ import { writeExample } from '../../warehouse/readers/example.ts';
 import { type Join, listJoins } from '../../warehouse/readers/joins.ts';
 import { findNamed } from '../catalogue/find-named.ts';
 import { getSource, type Source } from '../find-source.ts';
-import { PersonFiles } from '../person-files/person-files.ts';
+import { OnePerson } from '../person-files/one-person.ts';
 import type { Frame, Most } from './frames.ts';
 import { oneLine } from './one-line.ts';
 import type { Limits } from './query-process.ts';
@@ -45,14 +45,15 @@ export type Description = CatalogueEntry & { joins: readonly Join[]; example: st
 /** What somebody who is told of no file may ask of a warehouse, one question after the other. */
 export class Answers {
   readonly #user: string | undefined;
+  readonly #person: OnePerson | undefined;
   readonly #runner: QueryRunner;
   readonly #turns = new Mutex();
 
   constructor({ settings, user, limits }: AnswersParts) {
     this.#user = user;
-    const files = user === undefined ? undefined : new PersonFiles(settings);
-    const findFile = async (signal: AbortSignal): Promise<Source> =>
-      files && user !== undefined ? files.get(user, signal) : getSource(settings, signal);
+    const person = user === undefined ? undefined : new OnePerson(settings, user);
+    this.#person = person;
+    const findFile = (signal: AbortSignal): Promise<Source> => (person ? person.find(signal) : getSource(settings, signal));
     this.#runner = new QueryRunner({ settings, limits, findFile });
   }
 
@@ -61,7 +62,7 @@ export class Answers {
    * @throws RingneckError with what DuckDB says, in one line
    */
   query(sql: string, most: Most, signal: AbortSignal): Promise<Answer> {
-    return this.#turns.run(async () => {
+    return this.#inTurn(signal, async () => {
       const results: Result[] = [];
       try {
         const { at } = await this.#runner.ask({ sql, as: { upTo: most } }, frame => void take(results, frame), signal);
@@ -80,7 +81,11 @@ export class Answers {
 
   /** The tables, views and macros that can be asked. */
   catalogue(signal: AbortSignal): Promise<Catalogue> {
-    return this.#turns.run(() => this.#runner.readCatalogue(signal));
+    return this.#inTurn(signal, () => this.#runner.readCatalogue(signal));
+  }
+
+  #inTurn<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+    return this.#turns.run(() => (this.#person ? this.#person.read(work, signal) : work()));
   }
 
   /** @throws UsageError with what was probably meant */
@@ -98,8 +103,9 @@ export class Answers {
     throw new UsageError(`there is no table, view or macro ${JSON.stringify(name)}${nearest ? `: did you mean ${nearest}?` : ''}`);
   }
 
-  close(): Promise<void> {
-    return this.#runner.end();
+  async close(): Promise<void> {
+    await this.#runner.end();
+    this.#person?.close();
   }
 }
 

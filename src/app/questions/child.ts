@@ -7,19 +7,13 @@ const [folder = '', path = ''] = process.argv.slice(2);
 const queries = new PreparedQueries(folder, path, { memoryLimit: '512MB', threads: 2 });
 const answer = (answered: Answered) => process.send?.(answered);
 
-let last: Promise<unknown> = Promise.resolve();
 process.on('message', (message: Asked | LetGo) => {
-  if ('letGo' in message) {
-    last = last.then(() => queries.close());
-    return;
-  }
+  if ('letGo' in message) return queries.close();
   const { id, name, parameters } = message;
-  last = last
-    .then(() => queries.ask(name, parameters))
-    .then(
-      columns => answer({ id, columns }),
-      error => answer({ id, error: messageOf(error) }),
-    );
+  queries.ask(name, parameters).then(
+    columns => answer({ id, columns }),
+    error => answer({ id, error: messageOf(error) }),
+  );
 });
 // Who started it is gone.
 process.on('disconnect', () => process.exit());

@@ -2,8 +2,8 @@ import { chmodSync, existsSync, readdirSync, renameSync, rmSync, statSync } from
 import { basename, dirname, join } from 'node:path';
 import { isoOf } from '../../../schema/instant.ts';
 import type { Settings } from '../../base/config.ts';
-import { diskReserveBytes, ensureDiskReserve } from '../../base/disk.ts';
-import { messageOf, TryLaterError } from '../../base/errors.ts';
+import { diskReserveBytes, ensureDiskReserve, isDiskFull } from '../../base/disk.ts';
+import { kindOf, messageOf, RingneckError, TryLaterError } from '../../base/errors.ts';
 import { ensureFolder, hashFile, writeFileAtomically } from '../../base/files.ts';
 import type { Log } from '../../base/log.ts';
 import { NeedsRebuild } from '../../warehouse/needs-rebuild.ts';
@@ -25,6 +25,11 @@ export interface Published {
 export interface Dated extends Published {
   manifest: string;
   sha256: string;
+}
+
+function unwritable(path: string, error: unknown): RingneckError {
+  const fix = 'make its folder writable for the user who runs ringneck, or name another place by RINGNECK_SNAPSHOT';
+  return new RingneckError(`${path} cannot be written (${messageOf(error)}): ${fix}.`, 1, { cause: error });
 }
 
 /** Since when none could be published, and why. */
@@ -199,7 +204,9 @@ export class Snapshots {
     if (!this.#last) await ensureOurs(settings.snapshot, warehouse.path);
     const commits = warehouse.commits;
     const start = performance.now();
-    const { takenAt } = await work();
+    const { takenAt } = await work().catch(error => {
+      throw isDiskFull(error) || kindOf(error) !== 'IO Error' ? error : unwritable(settings.snapshot, error);
+    });
     const at = Math.floor(takenAt / 1000);
     this.#last = { at, commits };
     this.#failure = undefined;

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { ensureFolder, realPath, writeFileAtomically } from '../files.ts';
+import { writeCommonFile } from '../common-files.ts';
 import { openJsonFile } from '../json-file.ts';
 
 /** Tokens for the mirror, one for each account; only their hashes are kept. */
@@ -25,8 +25,7 @@ export function openMirrorTokens(folder: string): MirrorTokens {
   const tokens = () => file.read()?.tokens ?? [];
 
   function write(content: z.infer<typeof hashes>['tokens']): void {
-    ensureFolder(folder);
-    writeFileAtomically(realPath(path), `${JSON.stringify({ format: 1, tokens: content }, undefined, 2)}\n`);
+    writeCommonFile(folder, 'mirror-tokens.json', `${JSON.stringify({ format: 1, tokens: content }, undefined, 2)}\n`);
   }
 
   return {

@@ -21,9 +21,11 @@ const group = {
   accounts: z.array(z.union([z.tuple([z.string(), z.base64()]), z.tuple([z.string(), z.base64(), z.string()]), signInEntry])),
   /**
    * Sign-ins that nobody is read with any more, and since when, in milliseconds: they are to be taken back. Empty where that is given up.
-   * `isOfFormer`: of who had the name before.
+   * `isOfFormer`: of who had the name before. `tries`: how often that has failed.
    */
-  ended: z.array(z.strictObject({ at: z.number(), entry: signInEntry, isOfFormer: z.literal(true).optional() })).optional(),
+  ended: z
+    .array(z.strictObject({ at: z.number(), entry: signInEntry, isOfFormer: z.literal(true).optional(), tries: z.int().optional() }))
+    .optional(),
 };
 const sealedGroup = z.strictObject(group);
 

@@ -1,8 +1,9 @@
 import { createHmac } from 'node:crypto';
 import { join } from 'node:path';
+import { writeCommonFile } from '../common-files.ts';
 import { NO_SERVICE } from '../config.ts';
-import { RingneckError, UsageError, unlessRefused } from '../errors.ts';
-import { ensureFolder, realPath, writeFileAtomically } from '../files.ts';
+import { messageOf, RingneckError, UsageError, unlessRefused } from '../errors.ts';
+import { realPath } from '../files.ts';
 import { openJsonFile } from '../json-file.ts';
 import { accessCommand } from '../sign-in-again.ts';
 import { emptied, endEntry, freeAt, hasEnded, isEmpty, renameEnded, resealEnded, withEnded } from './ended.ts';
@@ -51,6 +52,8 @@ export interface EndedSignIn {
   isGivenUp: boolean;
   /** Of who had the name before: who has it now is told nothing of it. */
   isOfFormer: boolean;
+  /** How often it could not be taken back. */
+  tries: number;
 }
 
 interface SecretsOptions {
@@ -81,6 +84,8 @@ export class Secrets {
   readonly #derive = createDerive();
   /** What entries hold, while the file has them: each request asks for its token, and each commit whether it is still good. */
   readonly #openedEntries = new WeakMap<Entry, { key: object | undefined; text: string }>();
+  /** Accounts of `withhold`, until they have another sign-in or token. */
+  readonly #withheld = new Set<string>();
   /** By access token, which sign-in this process has found it in. */
   readonly #found = new Map<string, { name: string; id: string }>();
 
@@ -108,7 +113,7 @@ export class Secrets {
     if (signIn) return this.#remember(name, signIn);
     const token = this.findOfAny(name);
     if (token !== undefined && entry[2] === undefined && this.#ours !== undefined) {
-      this.put(name, token);
+      this.#put(token, name, [this.#ours]);
       this.#onBound(name);
     }
     return token;
@@ -123,6 +128,7 @@ export class Secrets {
 
   /** Whether a token that `find` gave is still good for what it was given for: it is the account's, or was of the sign-in that it has. */
   isSame(name: string, token: string): boolean {
+    if (this.#withheld.has(name)) return false;
     if (this.find(name) === token) return true;
     const found = this.#found.get(token);
     return found?.name === name && this.findSignIn(name)?.id === found.id;
@@ -189,6 +195,7 @@ export class Secrets {
    */
   put(name: string, token: string, formerEndsAt?: number): void {
     this.#put(token, name, [this.#ours], formerEndsAt);
+    this.#withheld.delete(name);
   }
 
   /**
@@ -197,16 +204,20 @@ export class Secrets {
    */
   putSignIn(name: string, signIn: SignIn, formerEndsAt?: number): void {
     if (this.#ours === undefined) throw new UsageError(NO_SERVICE);
+    const isRenewed = unlessRefused(() => this.findSignIn(name)?.id) === signIn.id;
     this.#put(JSON.stringify(signIn satisfies SignIn), name, [this.#ours, 'sign-in'], formerEndsAt);
+    if (!isRenewed) this.#withheld.delete(name);
     this.#remember(name, signIn);
   }
 
   /**
    * From here on what is given is sealed with the key that there is, also where that is not the one that the rest was sealed with: the rest
    * stays as it is.
+   * @throws RingneckError where the key, or the file, cannot be used
    */
   acceptKey(): void {
     const content = this.#file.read();
+    if (!content) findSecretKey(this.#folder, this.#given);
     if (!content || this.#findOpened(content)) return;
     const groups = groupsOf(content);
     this.#write(fileOf(this.#begin().group, groups));
@@ -276,18 +287,21 @@ export class Secrets {
   #open(entry: Entry): string {
     const content = this.#file.read();
     const key = content && this.#getOpened(content).key;
-    const known = this.#openedEntries.get(entry);
-    if (known && known.key === key) return known.text;
-    const text = key && openEntry(entry, key);
-    if (text !== undefined) {
-      this.#openedEntries.set(entry, { key, text });
-      return text;
-    }
+    const text = key && this.#openWith(entry, key);
+    if (text !== undefined) return text;
     const [name, , , kind] = entry;
     const [what, command] = kind ? ['sign-in', 'login'] : ['token', 'add'];
     throw new RingneckError(
       `${this.#path} is damaged: the ${what} of ${name} cannot be read. Give it again: ringneck account ${command} ${name}`,
     );
+  }
+
+  #openWith(entry: Entry, key: Opened['key']): string | undefined {
+    const known = this.#openedEntries.get(entry);
+    if (known && known.key === key) return known.text;
+    const text = openEntry(entry, key);
+    if (text !== undefined) this.#openedEntries.set(entry, { key, text });
+    return text;
   }
 
   /**
@@ -340,10 +354,20 @@ export class Secrets {
     this.#change(group => endEntry(group, name, free, isKept));
   }
 
-  /** Keeps a sign-in that nobody is ever read with until it is taken back. */
-  putEnded(name: string, signIn: SignIn, at: number): void {
+  /** Has nothing count as asked for with what an account has, in this process, be it readable or not: what `end` could not write. */
+  withhold(name: string): void {
+    this.#withheld.add(name);
+  }
+
+  /**
+   * Keeps a sign-in that nobody is ever read with until it is taken back.
+   * @returns by what `removeEnded` knows it
+   */
+  putEnded(name: string, signIn: SignIn, at: number): Pick<EndedSignIn, 'name' | 'at'> {
     const content = this.#file.read();
-    this.renewEnded({ name, at: freeAt(content ? groupsOf(content) : [], name, at) }, signIn);
+    const ended = { name, at: freeAt(content ? groupsOf(content) : [], name, at) };
+    this.renewEnded(ended, signIn);
+    return ended;
   }
 
   /** The sign-ins that are to be taken back. Without the key that there was their names are known, and no more. */
@@ -362,7 +386,8 @@ export class Secrets {
       const known = found.get(id);
       const isGivenUp = isEmpty(ended) && known?.isGivenUp !== false;
       const isOfFormer = ended.isOfFormer === true || known?.isOfFormer === true;
-      found.set(id, { name: entry[0], at, signIn: read(entry) ?? known?.signIn, isGivenUp, isOfFormer });
+      const tries = Math.max(ended.tries ?? 0, known?.tries ?? 0);
+      found.set(id, { name: entry[0], at, signIn: read(entry) ?? known?.signIn, isGivenUp, isOfFormer, tries });
     }
     return [...found.values()];
   }
@@ -381,6 +406,11 @@ export class Secrets {
   /** It is taken back. */
   removeEnded({ name, at }: Pick<EndedSignIn, 'name' | 'at'>): void {
     this.#changeEnded(ended => (ended.entry[0] === name && ended.at === at ? [] : [ended]));
+  }
+
+  /** It could not be taken back once more. */
+  noteTry({ name, at }: Pick<EndedSignIn, 'name' | 'at'>): void {
+    this.#changeEnded(ended => [ended.entry[0] === name && ended.at === at ? { ...ended, tries: (ended.tries ?? 0) + 1 } : ended]);
   }
 
   /** Nobody tries any more to take it back: its tokens are forgotten, and that it was not taken back stays known. */
@@ -406,10 +436,18 @@ export class Secrets {
     );
   }
 
-  /** Whether one of these accounts has one of these tokens. */
-  isHeld(tokens: readonly (string | null | undefined)[], accounts: readonly string[]): boolean {
+  /** Which of these accounts has one of these tokens. */
+  findOwner(tokens: readonly (string | null | undefined)[], accounts: readonly string[]): string | undefined {
+    const content = this.#file.read();
+    const opened = content && this.#findOpenedIfAny(content);
+    const among = new Set(accounts);
     // What cannot be opened here is nothing to compare with.
-    return accounts.some(name => unlessRefused(() => this.listOfAny(name))?.some(token => tokens.includes(token)));
+    const tokensIn = (entry: Entry) => {
+      const text = opened && this.#openWith(entry, opened.key);
+      if (text === undefined) return [];
+      return entry[3] === undefined ? [text] : tokensOf(readSignIn(text));
+    };
+    return opened?.group.accounts.find(entry => among.has(entry[0]) && tokensIn(entry).some(token => tokens.includes(token)))?.[0];
   }
 
   names(): string[] {
@@ -480,8 +518,13 @@ export class Secrets {
   }
 
   #write(content: SealedFile): SealedFile {
-    ensureFolder(this.#folder);
-    writeFileAtomically(realPath(this.#path), `${JSON.stringify(content, undefined, 2)}\n`);
+    try {
+      writeCommonFile(this.#folder, 'accounts.secret', `${JSON.stringify(content, undefined, 2)}\n`);
+    } catch (error) {
+      if (error instanceof RingneckError) throw error;
+      const fix = 'have it and its folder writable for the user who runs ringneck, with room on the disk, and try again';
+      throw new RingneckError(`${realPath(this.#path)} cannot be written (${messageOf(error)}): ${fix}.`, 1, { cause: error });
+    }
     return content;
   }
 

@@ -8,6 +8,7 @@ import { parseAccountName } from '../../ledger/accounts.ts';
 import { parseDay, wholeNumber, withExample } from '../options.ts';
 import { openSession } from '../session.ts';
 import { note } from '../terminal/note.ts';
+import { openBrowser } from '../terminal/open-browser.ts';
 import { refuseFuture, showAdded } from './account-add.ts';
 
 interface Options {
@@ -43,19 +44,23 @@ export async function logIn(name: string, { browser, timeout, ...options }: Opti
   const [{ askToSignIn }, { environment }] = await Promise.all([import('../../sign-in/login.ts'), import('../../base/config.ts')]);
   // Where the answer goes to another machine nobody can listen here.
   const listens = browser && settings.redirectUrl.startsWith('http:');
-  const answer = await interruptible(signal =>
-    askToSignIn({
+  const { redirectUrl } = settings;
+  const { added, isInterrupted } = await interruptible(async signal => {
+    const answer = await askToSignIn({
       settings,
       again: loginCommand(name),
-      open: listens && hasBrowser(environment) ? openBrowser : undefined,
+      open: listens && hasBrowser(environment) ? signInInBrowser : undefined,
       listens,
       paste: readPasted,
       timeoutMs: timeout * 1000,
       signal,
-    }),
-  );
-  const { redirectUrl } = settings;
-  await showAdded(session, await call(session, 'finishLogin', { name, ...answer, redirectUrl }), options);
+    });
+    // Broken off here, the access would stay at the service, and nobody would know of it.
+    signal.addEventListener('abort', () => note(FINISHING), { once: true });
+    return { added: await call(session, 'finishLogin', { name, ...answer, redirectUrl }), isInterrupted: signal.aborted };
+  });
+  const { from: _, last: __, ...shown } = options;
+  await showAdded(session, added, isInterrupted ? shown : options);
 }
 
 /** Whether a browser would show up before whoever reads the terminal. */
@@ -64,12 +69,11 @@ function hasBrowser(env: NodeJS.ProcessEnv): boolean {
   return process.platform === 'darwin' || process.platform === 'win32' || Boolean(env.DISPLAY || env.WAYLAND_DISPLAY);
 }
 
-async function openBrowser(url: string): Promise<void> {
+async function signInInBrowser(url: string): Promise<void> {
   note('Sign in in the browser. If none opens, open this address on this machine:');
   note(url);
   try {
-    const { default: open } = await import('open');
-    const child = await open(url);
+    const child = await openBrowser(url);
     // Who has no browser after all has the address.
     child.on('error', () => undefined).unref();
   } catch (error) {
@@ -101,6 +105,9 @@ async function readPasted(
     process.stdin.pause();
   }
 }
+
+const FINISHING =
+  'The person has signed in: that is stored, or taken back at the service, before this ends. Interrupted once more, it may leave an access there.';
 
 const PASTE = 'The browser is then sent to an address that it may not be able to open. Paste that address here, or the code in it:';
 

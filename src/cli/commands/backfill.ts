@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Command } from 'commander';
 import { call } from '../../app/call.ts';
-import { sentenceOf, tellAlike } from '../../app/fixes.ts';
+import { isRefused, sentenceOf, tellAlike } from '../../app/fixes.ts';
 import type { RunReport, ShownRun } from '../../app/follow-run.ts';
 import type { BackfillInput, NightlyInput } from '../../app/run-commands.ts';
 import { UsageError, withDetail } from '../../base/errors.ts';
@@ -37,7 +37,7 @@ export function addBackfill(program: Command): void {
       .option('--to <day>', 'last day (tomorrow, UTC, by the service’s clock: today everywhere)', parseDay)
       .option('--last <n>', 'the n days that end tomorrow (UTC, by the service’s clock)', wholeNumber(1, 36_500))
       .option('--user <name>', 'only this account (may be repeated)', collect)
-      .option('--resource <name>', 'only this collection (may be repeated)', collect)
+      .option('--resource <collection>', 'only this collection (may be repeated)', collect)
       .option('--refresh', 'read again what is covered and settled')
       .option('--accept-deletions', 'remove what the service no longer has, however much it is')
       .option('--plan', 'only say how much would be read')
@@ -131,7 +131,7 @@ const ENDED = {
 const tellSkipped = ({ windows }: Pick<RunReport, 'windows'>) =>
   windows.skipped ? `, ${formatCount(windows.skipped)} skipped as settled` : '';
 
-function printCounts(run: Omit<RunReport, 'state' | 'not_asked' | 'heart_rate_path'>): void {
+function printCounts(run: Omit<RunReport, 'state' | 'not_asked' | 'parked' | 'heart_rate_path'>): void {
   const { windows, documents, samples, unchanged, rejected, removed, requests } = run;
   printLine(
     `${formatCount(windows.done)} of ${formatCount(windows.planned)} windows${tellSkipped(run)}, ${formatCount(requests)} requests`,
@@ -152,6 +152,7 @@ export function runJson({
   rejected,
   requests,
   failures,
+  parked: _parked,
   ...rest
 }: RunReport): unknown {
   return { run, from, to, windows, documents, samples, unchanged, rejected, requests, failures, ...rest };
@@ -161,7 +162,7 @@ export function runJson({
 const STOPPED_NIGHTLY = 'stopped; the same command reads all of it again';
 
 function printReport(report: RunReport, command: 'backfill' | 'nightly', plan: boolean): void {
-  const { windows, failures, not_asked: notAsked, from, to, read_before: before, gone_on: goneOn = [] } = report;
+  const { windows, failures, parked, not_asked: notAsked, from, to, read_before: before, gone_on: goneOn = [] } = report;
   if (plan) {
     printLine(`${from} to ${to}: ${formatCount(windows.planned)} windows to read${tellSkipped(report)}`);
   } else {
@@ -182,7 +183,11 @@ function printReport(report: RunReport, command: 'backfill' | 'nightly', plan: b
   for (const { user_id, collection, state, reason } of notAsked) {
     if (collection) note(`not asked: ${user_id} ${collection} is ${state}${reason ? ` (${reason})` : ''}`);
   }
-  const all = [...failures, ...goneOn.flatMap(run => run.failures)];
+  // A line for each collection of an account that is refused would hide what else has failed.
+  const isTold = (failure: RunReport['failures'][number]) =>
+    isRefused(failure) && parked.some(({ user_id: name }) => name === failure.user_id);
+  for (const alike of tellAlike(parked)) note(`refused: ${sentenceOf(alike)}`);
+  const all = [...failures.filter(failure => !isTold(failure)), ...goneOn.flatMap(run => run.failures)];
   if (all.length) {
     note('');
     noteLines(

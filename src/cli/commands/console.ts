@@ -7,6 +7,7 @@ import { interruptible } from '../../base/interrupt.ts';
 import { withExample } from '../options.ts';
 import { openSession, type Session } from '../session.ts';
 import { note } from '../terminal/note.ts';
+import { openBrowser } from '../terminal/open-browser.ts';
 import { printLine } from '../terminal/print.ts';
 
 interface Options {
@@ -49,15 +50,21 @@ export function addConsole(program: Command): void {
 
 /** Nobody serves one: this process does until it is ended, over the snapshot, where nothing can be done but look. */
 async function serveReading(session: Session, grant: ConsoleGrant, open: boolean): Promise<void> {
-  const [{ openConsole }, { listening }] = await Promise.all([import('../../console/server/console.ts'), import('../../app/listen.ts')]);
+  const [{ openConsole }, { listening }, { ensureOfThisWarehouse }] = await Promise.all([
+    import('../../console/server/console.ts'),
+    import('../../app/listen.ts'),
+    import('../../app/find-source.ts'),
+  ]);
   const { data, consoleHost: host, consolePort } = session.settings;
   if (!existsSync(data))
     throw new UsageError(`there is nothing to look at: ${data} (RINGNECK_DATA) does not exist. Begin with: ringneck init`);
+  await ensureOfThisWarehouse(session.settings);
   const address = { host, port: consolePort ?? 0 };
   const served = await listening(address, 'RINGNECK_CONSOLE_PORT', openConsole({ ...session, now: Date.now }, address));
   try {
+    const link = served.createLink(grant);
     note('ringneck up does not run: the page shows the snapshot, and nothing can be done there but look. Ctrl-C ends it.');
-    await show(served.createLink(grant), open);
+    await show(link, open);
     await interruptible(signal => new Promise<void>(resolve => signal.addEventListener('abort', () => resolve(), { once: true })));
   } finally {
     await served.close();
@@ -67,6 +74,5 @@ async function serveReading(session: Session, grant: ConsoleGrant, open: boolean
 async function show(url: string, open: boolean): Promise<void> {
   printLine(url);
   if (!open) return;
-  const { default: openBrowser } = await import('open');
   await openBrowser(url).catch(() => note('no browser could be opened: open the link yourself, within a minute'));
 }

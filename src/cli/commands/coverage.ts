@@ -26,7 +26,7 @@ export function addCoverage(program: Command): void {
         'show coverage per account, collection and day: stored, empty at the service, or missing and why; exits with 1 when anything is missing',
       )
       .option('--user <name>', 'only this account, also one that was removed (may be repeated)', collect)
-      .option('--resource <name>', 'only this collection (may be repeated)', collect)
+      .option('--resource <collection>', 'only this collection (may be repeated)', collect)
       .option('--from <day>', 'first day (the first that was ever planned)', parseDay)
       .option('--to <day>', 'last day (yesterday, UTC)', parseDay)
       .option('--repair', 'read exactly what is missing, then show what is still missing')

@@ -239,6 +239,7 @@ With systemd, as ~/.config/systemd/user/ringneck.service; then systemctl --user 
   WorkingDirectory=${process.cwd().replaceAll('%', '%%')}
   ExecStart=${words(bySystemd, 'up')}
   Restart=on-failure
+  KillMode=mixed
   [Install]
   WantedBy=default.target
 

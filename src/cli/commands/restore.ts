@@ -22,7 +22,10 @@ export function addRestore(program: Command): void {
       .command('restore <folder>')
       .description('make the data folder from a backup; without --as-copy the warehouse moves here')
       .option('--as-copy', 'the original lives on: give the warehouse an id of its own')
-      .option('--json', 'print {data, made_at, service_at, ringneck, id, before, events, signed_in, sign_in_again, dropped, tokens_closed}')
+      .option(
+        '--json',
+        'print {data, made_at, service_at, ringneck, id, before, events, signed_in, sign_in_again, dropped, tokens_closed, removed, left}',
+      )
       .addHelpText('after', ABOUT),
     'ringneck restore /mnt/backups/ring-2026-01-31',
   ).action(async (folder: string, { asCopy = false, json }: { asCopy?: boolean; json?: true }) => {
@@ -42,13 +45,15 @@ export function addRestore(program: Command): void {
 
 /** What the backup cannot know. */
 function notesOn(report: RestoreReport, settledDays: number): string[] {
-  const { service_at, before, signed_in, tokens_closed } = report;
+  const { service_at, before, signed_in, tokens_closed, removed, left } = report;
   // Of days that were not settled by then, by the service's clock, later versions may have come.
   const from = new Date(Date.parse(service_at) - (settledDays + 1) * MS_PER_DAY).toISOString().slice(0, 10);
   const notes = [
     `what came since, events too, is not in it: ringneck backfill --from ${from} reads it`,
     'accounts that were removed or erased since, or withdrew, are there again: ringneck account list',
   ];
+  if (removed.length) notes.push(`what readers had of the warehouse that lay here before is gone: ${removed.join(', ')}`);
+  notes.push(...left);
   if (tokens_closed !== null) notes.push(`no token can be opened: ${tokens_closed}`);
   if (before !== null) notes.push(...notesOnCopy(report));
   else if (signed_in.length) {

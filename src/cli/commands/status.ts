@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { call } from '../../app/call.ts';
 import { formatSpan } from '../../app/doctor/clock.ts';
-import { isWell, READ_MISSING } from '../../app/fixes.ts';
+import { isWell, READ_MISSING, readFirst } from '../../app/fixes.ts';
 import { type SignInStatus, tellSignIn } from '../../app/sign-in-status.ts';
 import type { StatusReport } from '../../app/status-commands.ts';
 import { noAccount } from '../../base/no-account.ts';
@@ -53,13 +53,17 @@ function choose(accounts: Accounts, { user, problems }: Options): Accounts {
   if (unknown !== undefined) throw noAccount(unknown, names);
   const chosen = accounts.filter(({ user_id: name }) => user?.includes(name) ?? true);
   if (!problems) return chosen;
-  return chosen
-    .map(account => ({ ...account, collections: account.collections.filter(collection => !isWell(collection)) }))
-    .filter(({ state, collections, sign_in: signIn }) => state !== 'active' || collections.length || signIn?.problem);
+  return (
+    chosen
+      // Why a parked account is not read is said once, with what to do: of each of its collections it is the same.
+      .map(account => ({ ...account, collections: account.state === 'parked' ? [] : account.collections.filter(one => !isWell(one)) }))
+      .filter(({ state, collections, sign_in: signIn }) => state !== 'active' || collections.length || signIn?.problem)
+  );
 }
 
 function printStatus({
   accounts,
+  works_elsewhere: elsewhere,
   queue,
   invitations,
   webhooks,
@@ -70,6 +74,7 @@ function printStatus({
   service_clock: clock,
   service_unreachable: silence,
 }: StatusReport): void {
+  if (elsewhere) printLine(`${elsewhere.host} works on the lake since ${elsewhere.since}; this machine waits`);
   for (const account of accounts) {
     printLine(`${account.user_id}: ${account.state}${account.reason ? ` (${account.reason})` : ''}`);
     if (account.sign_in) printSignIn(account.user_id, account.sign_in);
@@ -85,6 +90,8 @@ function printStatus({
     printLine();
   }
   if (accounts.some(({ collections }) => collections.some(isFixable))) printLines(`${READ_MISSING}\n`);
+  const [unread, ...others] = accounts.filter(isNeverAsked);
+  if (unread) printLines(`What was never asked for is read so: ${readFirst(others.length ? 'NAME' : unread.user_id)}\n`);
   const { waiting, active, delayed, failed, events } = queue;
   printLine(`queue: ${events} events waiting; windows: ${waiting} waiting, ${active} active, ${delayed} delayed, ${failed} failed`);
   if (queue.unreadable_events) printLine(`  ${queue.unreadable_events} events could not be read any more, and are lost: ringneck doctor`);
@@ -112,6 +119,9 @@ function printInvitations(invitations: StatusReport['invitations']): void {
   printLine(`invitations: ${count('open')} open, ${count('expired')} expired (ringneck account invitations)`);
   for (const { user_id: name, problem } of invitations) if (problem) printLine(`  ${name}: ${problem}`);
 }
+
+const isNeverAsked = ({ state, collections }: StatusReport['accounts'][number]) =>
+  state === 'active' && collections.some(collection => collection.state === 'never_asked');
 
 const isFixable = ({ state, unread_days: days }: CollectionStatus) => days > 0 || MENDED_BY_READING.includes(state);
 

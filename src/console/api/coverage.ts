@@ -39,6 +39,8 @@ const coverage = z.strictObject({
   people: z.array(person),
   /** What is known, as counts of people, collections and days. */
   reasons: z.array(z.strictObject({ state: z.string(), reason: z.string(), cells: z.number(), people: z.number() })),
+  /** The queries behind the reasons, and behind nights and wear. */
+  sql: z.strictObject({ reasons: z.string(), compliance: z.string() }),
 });
 
 const cell = z.strictObject({

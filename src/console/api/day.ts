@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { person } from './night.ts';
+import { dayOrNewest, person } from './night.ts';
 import { columns, day, instant, route } from './route.ts';
 
 const number = z.array(z.number().nullable());
@@ -14,6 +14,8 @@ const wholeDay = z.strictObject({
   clocks: z.array(z.strictObject({ start: instant, offset: z.number() })),
   /** False: no document tells an offset, and the clock is UTC. */
   is_clock_known: z.boolean(),
+  /** Until when something can have come: the end of the day, or of a day that is not over now, or the last measurement where that is later. */
+  until: instant,
   /** By 5 minutes; those without a measurement have no row. */
   heart_rate: columns({
     start: z.array(instant),
@@ -45,7 +47,7 @@ export const dayRoutes = {
   'GET people/:id/day/:day': route({
     summary: 'A day from midnight to midnight of the person’s clock',
     role: 'person',
-    input: z.strictObject({ id: person, day }),
+    input: z.strictObject({ id: person, day: dayOrNewest }),
     answer: wholeDay,
     ofSnapshot: true,
   }),

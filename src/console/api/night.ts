@@ -63,12 +63,15 @@ const night = z.strictObject({
 
 export const person = z.string().min(1).max(200);
 
+/** A day, or the one of the newest night. */
+export const dayOrNewest = z.union([day, z.literal('newest')]);
+
 /** One night of one person. */
 export const nightRoutes = {
   'GET people/:id/night/:day': route({
     summary: 'The sleeps of a day, and how they are against what is usual for the person',
     role: 'person',
-    input: z.strictObject({ id: person, day: z.union([day, z.literal('newest')]) }),
+    input: z.strictObject({ id: person, day: dayOrNewest }),
     answer: night,
     ofSnapshot: true,
   }),

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { person } from './night.ts';
+import { dayOrNewest, person } from './night.ts';
 import { columns, day, route } from './route.ts';
 
 const number = z.array(z.number().nullable());
@@ -22,8 +22,9 @@ export const trendRoutes = {
         .string()
         .regex(/^[a-z0-9_]+(,[a-z0-9_]+){0,15}$/, 'names of metrics, as average_hrv,steps')
         .max(400),
-      from: day,
-      to: day,
+      /** Lies in the range, which is one of those of that length that follow each other back from the last day of the person. */
+      day: dayOrNewest,
+      days: z.coerce.number().int().min(1),
     }),
     answer: z.strictObject({ from: day, to: day, trends: z.array(trend), sql: z.string() }),
     ofSnapshot: true,

@@ -1,8 +1,8 @@
-import { PREFIX } from './api.ts';
+import { onLost, onSessionOver, PREFIX } from './api.ts';
 
 const KINDS = ['snapshot', 'run', 'event', 'account'] as const;
 export type LiveKind = (typeof KINDS)[number];
-type Told = { kind: LiveKind } | { state: boolean } | { ask: true };
+type Told = { kind: LiveKind } | { state: boolean } | { ask: true } | { lost: true };
 
 const NAME = `ringneck-live${PREFIX}`;
 const AGAIN_MS = 5_000;
@@ -29,6 +29,7 @@ export function watchConnection(watcher: (isLost: boolean) => void): () => void 
 function take(told: Told): void {
   if ('kind' in told) for (const listener of listeners) listener(told.kind);
   else if ('state' in told) setLost(told.state);
+  else if ('lost' in told) doubt();
   else if (holds) channel?.postMessage({ state: isLost } satisfies Told);
 }
 
@@ -49,6 +50,9 @@ export function startLive(): void {
   channel = new BroadcastChannel(NAME);
   channel.onmessage = ({ data }: MessageEvent<Told>) => take(data);
   channel.postMessage({ ask: true } satisfies Told);
+  // The pages that hold no stream, and this one, then ask who they are.
+  onSessionOver(() => tellAll({ kind: 'account' }));
+  onLost(() => tellAll({ lost: true }));
   // Without https and elsewhere than on this machine there are no locks: each page follows by itself.
   if ('locks' in navigator) void navigator.locks.request(NAME, hold);
   else void hold();
@@ -62,22 +66,33 @@ function hold(): Promise<never> {
 }
 
 let wasLost = false;
+let source: EventSource | undefined;
+
+/** A link that is cut says nothing: a stream over it looks open. Whether it is, only another one shows. */
+function doubt(): void {
+  if (!holds || isLost) return;
+  source?.close();
+  wasLost = true;
+  tellAll({ state: true });
+  setTimeout(open, AGAIN_MS);
+}
 
 function open(): void {
-  const source = new EventSource(`${PREFIX}/api/stream`);
-  source.onopen = () => {
+  const opened = new EventSource(`${PREFIX}/api/stream`);
+  source = opened;
+  opened.onopen = () => {
     tellAll({ state: false });
     // What was published meanwhile is not told again.
     if (wasLost) tellAll({ kind: 'snapshot' });
     wasLost = false;
   };
-  source.onerror = () => {
+  opened.onerror = () => {
     wasLost = true;
     tellAll({ state: true });
     // By itself it tries again, unless it was refused: then the session may be over, which the next question tells.
-    if (source.readyState !== EventSource.CLOSED) return;
+    if (opened.readyState !== EventSource.CLOSED) return;
     tellAll({ kind: 'account' });
     setTimeout(open, AGAIN_MS);
   };
-  for (const kind of KINDS) source.addEventListener(kind, () => tellAll({ kind }));
+  for (const kind of KINDS) opened.addEventListener(kind, () => tellAll({ kind }));
 }

@@ -1,5 +1,6 @@
 import { render } from 'preact';
 import { useState } from 'preact/hooks';
+import { personOf } from './asked.ts';
 import { usePlace } from './location.ts';
 import './parts/figure.css';
 import { Hatch } from './parts/hatch.tsx';
@@ -31,18 +32,18 @@ function Page() {
 function Inside() {
   const session = useAnswer('GET session', {});
   if (session.error?.kind === 'session') return <SessionOver message={session.error.message} />;
+  // A screen asks at once, not when it is known who looks: who may not is refused either way.
   return (
-    <Shown of={session}>
-      {answer => (
-        <SessionProvider value={answer}>
-          <Hatch />
-          <TopBar session={answer} />
-          <main id="main" tabIndex={-1}>
-            <Screen />
-          </main>
-        </SessionProvider>
+    <SessionProvider value={session.answer}>
+      <Hatch />
+      {session.answer ? <TopBar session={session.answer} /> : <header class="bar" />}
+      {session.error && <Shown of={session}>{() => null}</Shown>}
+      {(session.answer || session.isLoading) && (
+        <main id="main" tabIndex={-1}>
+          <Screen />
+        </main>
       )}
-    </Shown>
+    </SessionProvider>
   );
 }
 
@@ -64,16 +65,6 @@ function Screen() {
       </p>
     </>
   );
-}
-
-/** Whose `/people/ada` it is, with what follows; undefined where it is another address, or cannot be read. */
-function personOf(path: string, behind = ''): string | undefined {
-  try {
-    const [, name] = /^\/people\/([^/]+)(\/raster)?\/?$/.exec(path) ?? [];
-    return name === undefined || path.replace(/\/$/, '').endsWith('/raster') !== (behind !== '') ? undefined : decodeURIComponent(name);
-  } catch {
-    return undefined;
-  }
 }
 
 setTheme(chosenTheme());

@@ -1,5 +1,7 @@
 import { Readable } from 'node:stream';
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import { ensureNamesFollowed } from '../../app/find-source.ts';
+import { isMoving, tellClosed } from '../../app/move/is-moving.ts';
 import { PersonFiles } from '../../app/person-files/person-files.ts';
 import { Questions } from '../../app/questions/questions.ts';
 import { limitConnections } from '../../base/connections.ts';
@@ -10,6 +12,7 @@ import type { sessionListRoutes } from '../api/operations.ts';
 import { type ErrorAnswer, type Route, roles, type Streamed, streamed } from '../api/route.ts';
 import { type AnswerOf, type RouteName, routes } from '../api/routes.ts';
 import type { sessionRoutes } from '../api/session.ts';
+import { firstAsked } from '../page/asked.ts';
 import { Actions } from './actions.ts';
 import { Assets } from './assets.ts';
 import { coverageHandlers } from './coverage.ts';
@@ -43,6 +46,10 @@ type Answering = (input: never, asking: Asking) => Promise<unknown>;
 
 const COMMAND = 'ringneck console';
 
+const PERSON = ['/people/:id(^.+$)', '/people/:id(^.+$)/raster'];
+/** The addresses at which the page has a screen: of each other one it says that there is nothing, and so does the status. */
+const SCREENS = ['/', '/enter', '/coverage', '/sql', '/operations', ...PERSON, ...PERSON.map(path => `${path}/`)];
+
 /** Where a console listens, and where its built page lies, if not where the build has put it. */
 export interface ConsoleAddress {
   host: string;
@@ -69,7 +76,9 @@ class Server {
   constructor(parts: ConsoleParts, assets: Assets) {
     this.#parts = parts;
     this.#assets = assets;
-    this.#sessions = new Sessions(parts.settings.data, parts.now);
+    this.#sessions = new Sessions(parts.settings.data, parts.now, error =>
+      parts.log.error({ reason: messageOf(error) }, 'a session of the console is left out'),
+    );
     this.#questions = new Questions(parts.settings.snapshot, parts.now);
     this.#personFiles = new PersonFiles(parts.settings);
     this.#live = new Live(parts, () => this.#questions.stamp);
@@ -95,7 +104,10 @@ class Server {
     return {
       url: this.#addresses.url,
       listening: url,
-      createLink: grant => `${this.#addresses.url}/enter#${this.#sessions.createCode(grant)}`,
+      createLink: grant => {
+        if (grant.person !== null) ensureNamesFollowed(this.#parts.settings);
+        return `${this.#addresses.url}/enter#${this.#sessions.createCode(grant)}`;
+      },
       close: async () => {
         this.#live.close();
         fastify.server.closeAllConnections();
@@ -108,7 +120,9 @@ class Server {
   /** A proxy takes the path in front away, or does not. */
   #withoutPrefix(url: string): string {
     const prefix = this.#addresses?.prefix ?? '';
-    return prefix && (url === prefix || url.startsWith(`${prefix}/`)) ? url.slice(prefix.length) || '/' : url;
+    const rest = url.slice(prefix.length);
+    if (!prefix || !url.startsWith(prefix) || !/^([/?]|$)/.test(rest)) return url;
+    return rest.startsWith('/') ? rest : `/${rest}`;
   }
 
   #guard(fastify: FastifyInstance): void {
@@ -148,9 +162,16 @@ class Server {
       if (isSmall) reply.header('Content-Encoding', 'br');
       return reply.send(isSmall ? asset.compressed : asset.body);
     });
-    const page = (_request: FastifyRequest, reply: FastifyReply) =>
-      reply.type('text/html; charset=utf-8').send(this.#assets.page(this.#addresses.prefix));
-    for (const path of ['/', '/enter', '/people/*', '/coverage', '/sql', '/operations']) fastify.get(path, page);
+    const page = ({ url }: FastifyRequest, reply: FastifyReply) => {
+      const { prefix } = this.#addresses;
+      const { pathname, searchParams } = new URL(url, 'http://console');
+      // Asked while the page's code is on its way.
+      const ahead = pathname === '/enter' ? [] : firstAsked(pathname, searchParams);
+      const links = ahead.map(address => `<${prefix}${address}>; rel=preload; as=fetch; crossorigin=anonymous`);
+      if (links.length) reply.header('Link', links.join(', '));
+      return reply.type('text/html; charset=utf-8').send(this.#assets.page(prefix));
+    };
+    for (const path of SCREENS) fastify.get(path, page);
   }
 
   #serveApi(fastify: FastifyInstance): void {
@@ -286,6 +307,8 @@ class Server {
   /** A person is answered from a file in which there is nobody else; undefined where there is no such account any more, which ends the session. */
   async #questionsFor({ id, person }: ConsoleSession, signal: AbortSignal): Promise<Questions | undefined> {
     if (person === null) return this.#questions;
+    const { settings } = this.#parts;
+    ensureNamesFollowed(settings);
     try {
       const { path } = await this.#personFiles.get(person, signal);
       const known = this.#ofPersons.get(path) ?? new Questions(path, this.#parts.now);
@@ -293,6 +316,8 @@ class Server {
       return known;
     } catch (error) {
       if (!(error instanceof UsageError)) throw error;
+      // In this order: at the end of a move its session has the new name before the note of it goes.
+      if (isMoving(settings.data) || this.#sessions.personOf(id) !== person) throw new TryLaterError(tellClosed('moved in', settings.data));
       this.#sessions.end(id);
       return undefined;
     }
@@ -306,7 +331,7 @@ class Server {
     const { raw } = reply.hijack();
     raw.writeHead(200, { ...GUARDED, 'Content-Type': 'text/event-stream; charset=utf-8', 'X-Accel-Buffering': 'no' });
     const last = request.headers['last-event-id'];
-    const isOpen = () => this.#sessions.list().some(({ id }) => id === session.id);
+    const isOpen = () => this.#sessions.isOpen(session.id);
     this.#live.follow({ raw, session: session.id, isPerson: session.person !== null, isOpen }, typeof last === 'string' ? last : undefined);
     return reply;
   }

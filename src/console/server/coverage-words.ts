@@ -8,6 +8,8 @@ interface Covered {
   failed: number;
   /** Days of which the service has nothing of what comes every day. */
   lacking: number;
+  /** Days of which the service does not give everything. */
+  refused: number;
   /** Why it is not active. */
   reason: string | null;
 }
@@ -18,16 +20,17 @@ export function tellCoverage(people: readonly Covered[], { from, to, isOwn }: { 
   const period = `from ${from} to ${to}`;
   const [first] = people;
   if (isOwn && first) {
+    const refused = first.account === 'active' && first.refused > 0 ? ' Some collections are not authorised.' : '';
     return first.missing
-      ? `Of your days ${period}, ${daysText(first.missing)} not complete.`
-      : `Of your days ${period} nothing is missing.`;
+      ? `Of your days ${period}, ${daysText(first.missing)} not complete.${refused}`
+      : `Of your days ${period} nothing ${refused ? 'else ' : ''}is missing.${refused}`;
   }
   const open = people.filter(({ missing }) => missing > 0);
   const complete = people.length - open.length;
   const said =
     complete === people.length
-      ? `All that the service has of ${people.length === 1 ? '1 person' : `all ${people.length} people`} was read, ${period}.`
-      : `All that the service has was read of ${complete} of ${people.length} people, ${period}.`;
+      ? `All that the service gives of ${people.length === 1 ? '1 person' : `all ${people.length} people`} was read, ${period}.`
+      : `All that the service gives was read of ${complete} of ${people.length} people, ${period}.`;
   const withdrawn = open.filter(({ account, reason }) => account !== 'active' && isWithdrawn(reason)).length;
   const closed = open.filter(({ account }) => account !== 'active').length - withdrawn;
   const failed = open.filter(({ account, failed }) => account === 'active' && failed > 0);
@@ -35,6 +38,8 @@ export function tellCoverage(people: readonly Covered[], { from, to, isOwn }: { 
   if (closed) rest.push(`${closed} cannot be read until somebody signs in or resumes them`);
   if (withdrawn) rest.push(`${withdrawn} ${withdrawn === 1 ? 'has' : 'have'} withdrawn and ${withdrawn === 1 ? 'is' : 'are'} not read`);
   if (failed.length) rest.push(`${namesOf(failed)} ${failed.length === 1 ? 'has' : 'have'} days that failed and can be read again`);
+  const refused = people.filter(({ account, refused }) => account === 'active' && refused > 0);
+  if (refused.length) rest.push(`of ${namesOf(refused)} some collections are not authorised`);
   const lacking = people.reduce((sum, { lacking }) => sum + lacking, 0);
   if (lacking) rest.push(`${lacking === 1 ? '1 day lacks' : `${lacking} days lack`} something that comes every day: the service has none`);
   return rest.length ? `${said} ${capital(rest.join('; '))}.` : said;

@@ -37,7 +37,7 @@ interface Looked extends Matching {
   first: string;
   last: string;
   collections: string[];
-  everybody: (Matching['people'][number] & { lacking: number })[];
+  everybody: (Matching['people'][number] & { lacking: number; refused: number })[];
   cells: Known[];
 }
 
@@ -48,7 +48,8 @@ async function findCoverage(input: ParsedInputOf<'GET coverage'>, asking: Asking
   const { questions, session } = asking;
   const { people, everybody, cells, ...rest } = await lookAtPeople(input, asking);
   const { from, to } = rest;
-  const worn = await askFor(questions, 'coverage-worn', { from, to, hours: input.hours });
+  const worth = { from, to, hours: input.hours };
+  const worn = await askFor(questions, 'coverage-worn', worth);
   const wornRow = new Map(worn.texts('id').map((id, row) => [id, row]));
   const withWear = (person: Matching['people'][number]): Person => {
     const at = wornRow.get(person.id);
@@ -66,6 +67,10 @@ async function findCoverage(input: ParsedInputOf<'GET coverage'>, asking: Asking
     hours: input.hours,
     people: people.map(withWear),
     reasons: countReasons(cells),
+    sql: {
+      reasons: questions.sqlOf('coverage-reasons', { from, to, collection: input.collection ?? null }),
+      compliance: questions.sqlOf('coverage-worn', worth),
+    },
   };
 }
 
@@ -88,6 +93,7 @@ async function lookAtPeople(input: CoverageFilters, { questions }: Asking): Prom
     missing: letters.number('missing', row) ?? 0,
     failed: letters.number('failed', row) ?? 0,
     lacking: letters.number('lacking', row) ?? 0,
+    refused: letters.number('refused', row) ?? 0,
   }));
   const cells = states.rows().map(
     (row): Known => ({
@@ -100,7 +106,7 @@ async function lookAtPeople(input: CoverageFilters, { questions }: Asking): Prom
   const found = sortPeople(filterPeople(everybody, cells, input), input.sort);
   const pages = Math.max(1, Math.ceil(found.length / PAGE));
   const page = Math.min(input.page, pages);
-  const people = found.slice((page - 1) * PAGE, page * PAGE).map(({ lacking: _, ...person }) => person);
+  const people = found.slice((page - 1) * PAGE, page * PAGE).map(({ lacking: _lacking, refused: _refused, ...person }) => person);
   const collections = (about.text('collections') ?? '').split(' ').filter(Boolean);
   return { from, to, first, last, collections, total: found.length, page, pages, people, everybody, cells };
 }

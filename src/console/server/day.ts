@@ -14,9 +14,10 @@ export const dayHandlers: Handlers<keyof typeof dayRoutes> = {
   'GET people/:id/day/:day': findDay,
 };
 
-async function findDay({ id, day }: ParsedInputOf<'GET people/:id/day/:day'>, asking: Asking): Promise<Day> {
+async function findDay({ id, day: given }: ParsedInputOf<'GET people/:id/day/:day'>, asking: Asking): Promise<Day> {
   const { questions } = asking;
-  await findPerson(id, asking);
+  const person = await findPerson(id, asking);
+  const day = given === 'newest' ? person.newest : given;
   const told = await askFor(questions, 'day-clocks', { user: id });
   const changes = told.rows().map(row => ({ start: told.number('start', row) ?? 0, offset: told.number('utc_offset', row) ?? 0 }));
   const { start, end, clocks } = localDay(day, changes);
@@ -27,8 +28,16 @@ async function findDay({ id, day }: ParsedInputOf<'GET people/:id/day/:day'>, as
     askFor(questions, 'day-events', parameters),
     askFor(questions, 'day-maximum', parameters),
   ]);
+  const measured = [
+    ...startsOf(heart),
+    ...startsOf(
+      met,
+      met.rows(row => met.number('met', row) !== null),
+    ),
+  ].map(at => at + BUCKET);
+  const until = Math.min(end, Math.max(start, Math.floor(asking.now() / 1000), ...measured));
   return {
-    ...{ id, day, start, end, clocks, is_clock_known: changes.length > 0 },
+    ...{ id, day, start, end, clocks, is_clock_known: changes.length > 0, until },
     heart_rate: {
       start: startsOf(heart),
       lowest: heart.numbers('lowest'),
@@ -45,7 +54,7 @@ async function findDay({ id, day }: ParsedInputOf<'GET people/:id/day/:day'>, as
   };
 }
 
-const startsOf = (answered: Answered) => answered.rows().map(row => answered.number('start', row) ?? 0);
+const startsOf = (answered: Answered, rows = answered.rows()) => rows.map(row => answered.number('start', row) ?? 0);
 
 /** Neighbouring 5 minutes in which the ring was not worn, in one. */
 function nonWearOf(met: Answered): Day['non_wear'] {

@@ -23,8 +23,12 @@ export const peopleHandlers: Handlers<keyof typeof peopleRoutes> = {
 async function findPeople({ q = '', sort, page: wanted }: ParsedInputOf<'GET people'>, asking: Asking): Promise<People> {
   const { questions, session, now } = asking;
   const at = Math.floor(now() / 1000);
-  const everybody = questions.stamp === undefined ? [] : (await judgeEverybody(asking, at)).sort(orderBy.attention);
-  const found = everybody.filter(({ id }) => id.toLowerCase().includes(q.trim().toLowerCase())).sort(orderBy[sort]);
+  const isFound = (id: string) => id.toLowerCase().includes(q.trim().toLowerCase());
+  const days = { from: addDays(dayAt(at, 0), -DAYS), to: addDays(dayAt(at, 0), 1) };
+  const hasFile = questions.stamp !== undefined;
+  const [judged] = hasFile ? await Promise.all([judgeEverybody(asking, at), askAhead(isFound, days, asking)]) : [[]];
+  const everybody = judged.sort(orderBy.attention);
+  const found = everybody.filter(({ id }) => isFound(id)).sort(orderBy[sort]);
   const pages = Math.max(1, Math.ceil(found.length / PAGE));
   const page = Math.min(wanted, pages);
   const shown = found.slice((page - 1) * PAGE, page * PAGE);
@@ -33,7 +37,7 @@ async function findPeople({ q = '', sort, page: wanted }: ParsedInputOf<'GET peo
     return text === undefined ? [] : [{ id: brief.id, text }];
   });
   const offset = commonOffset(everybody);
-  const range = { users: JSON.stringify(shown.map(({ id }) => id)), from: addDays(dayAt(at, 0), -DAYS), to: addDays(dayAt(at, 0), 1) };
+  const range = { users: namesOf(shown.map(({ id }) => id)), ...days };
   return {
     greeting: greetingAt(new Date((at + offset) * 1000).getUTCHours()),
     at,
@@ -71,17 +75,29 @@ function firstRun({ settings: { enrolment, signIn }, commands }: Asking): NonNul
   return { text, command: `ringneck account ${signIn ? 'login' : 'add'} NAME`, can_invite: false };
 }
 
-interface Range {
-  users: string;
+interface Days {
   from: string;
   to: string;
 }
 
-async function drawn(shown: readonly Brief[], range: Range, { questions }: Asking): Promise<Person[]> {
-  const [nights, usual] = await Promise.all([
-    askFor(questions, 'people-nights', { ...range }),
-    askFor(questions, 'people-usual', { ...range }),
-  ]);
+interface Range extends Days {
+  users: string;
+}
+
+/** In one order, whatever that of the list is: so the question is the same one. */
+const namesOf = (ids: readonly string[]) => JSON.stringify(ids.toSorted());
+
+/** Where all who are found stand on one page, what is drawn of them is asked for before it is known in which order. */
+async function askAhead(isFound: (id: string) => boolean, days: Days, asking: Asking): Promise<void> {
+  const ids = (await askFor(asking.questions, 'people')).texts('id').flatMap(id => (id !== null && isFound(id) ? [id] : []));
+  if (ids.length && ids.length <= PAGE) await askDrawn({ users: namesOf(ids), ...days }, asking);
+}
+
+const askDrawn = (range: Range, { questions }: Asking) =>
+  Promise.all([askFor(questions, 'people-nights', { ...range }), askFor(questions, 'people-usual', { ...range })]);
+
+async function drawn(shown: readonly Brief[], range: Range, asking: Asking): Promise<Person[]> {
+  const [nights, usual] = await askDrawn(range, asking);
   const nightAt = new Map(nights.rows().map(row => [`${nights.text('day', row)} ${nights.text('id', row)}`, row]));
   const usualAt = new Map(
     usual.rows().map(row => [`${usual.text('metric', row)} ${usual.text('day', row)} ${usual.text('id', row)}`, row]),

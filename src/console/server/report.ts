@@ -14,7 +14,7 @@ import { dayAt } from './people-judged.ts';
 import { rasterHandlers } from './raster.ts';
 import { type Found, findMissing } from './report-missing.ts';
 import { daysText, monthName, tellMeasured, tellMonth } from './report-words.ts';
-import { trendHandlers } from './trends.ts';
+import { findTrends } from './trends.ts';
 import { unusualOf } from './unusual.ts';
 
 /** What is asked of a page of paper. */
@@ -89,7 +89,7 @@ async function findReport({ id, month, metrics }: ReportRequest, at: number, ask
   const range = { id, from, to: last < today ? last : today };
   const [raster, { trends }] = await Promise.all([
     rasterHandlers['GET people/:id/raster'](range, asking),
-    trendHandlers['GET people/:id/trends']({ ...range, from: addDays(from, -BEFORE), metrics: Object.keys(METRICS).join(',') }, asking),
+    findTrends({ ...range, from: addDays(from, -BEFORE), metrics: Object.keys(METRICS).join(',') }, asking),
   ]);
   const all = new Map(trends.map(trend => [trend.metric, trend]));
   const shown = metrics.flatMap(metric => all.get(metric) ?? []).map(trend => sliceFrom(trend, from));

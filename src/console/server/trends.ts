@@ -1,6 +1,6 @@
-import type { AnswerOf, ParsedInputOf } from '../api/routes.ts';
+import type { AnswerOf } from '../api/routes.ts';
 import type { trendRoutes } from '../api/trends.ts';
-import { dayNumber } from '../page/parts/format.ts';
+import { addDays, dayNumber } from '../page/parts/format.ts';
 import { isMetric } from '../page/parts/metrics.ts';
 import { type Answered, askFor } from './columns.ts';
 import type { Asking, Handlers } from './handlers.ts';
@@ -13,20 +13,37 @@ type Trends = AnswerOf<'GET people/:id/trends'>;
 const MOST_DAYS = 1100;
 
 export const trendHandlers: Handlers<keyof typeof trendRoutes> = {
-  'GET people/:id/trends': findTrends,
+  'GET people/:id/trends': async ({ id, metrics, day: given, days }, asking) => {
+    refuseLong(days);
+    const { last, newest } = await findPerson(id, asking);
+    const day = given === 'newest' ? newest : given;
+    if (Number.isNaN(dayNumber(day))) throw new Refusal(400, `${day} is no day.`);
+    // So a range stays where it is while one steps through its days.
+    const to = addDays(last, -days * Math.max(0, Math.floor((dayNumber(last) - dayNumber(day)) / days)));
+    return findTrends({ id, metrics, from: addDays(to, 1 - days), to }, asking);
+  },
 };
 
-async function findTrends({ id, metrics, from, to }: ParsedInputOf<'GET people/:id/trends'>, asking: Asking): Promise<Trends> {
+interface Wanted {
+  id: string;
+  /** Their names, with commas between. */
+  metrics: string;
+  from: string;
+  to: string;
+}
+
+/** Metrics of somebody who is there. */
+export async function findTrends({ id, metrics, from, to }: Wanted, asking: Asking): Promise<Trends> {
   const names = [...new Set(metrics.split(','))];
   const strange = names.find(name => !isMetric(name));
   if (strange !== undefined) throw new Refusal(400, `${strange} is no metric.`, 'The metrics are those of baselines.metric.');
-  const days = dayNumber(to) - dayNumber(from) + 1;
-  if (days < 1) throw new Refusal(400, `${to} lies before ${from}.`);
-  if (days > MOST_DAYS) throw new Refusal(413, `${days} days are more than are answered at once.`, `Ask for ${MOST_DAYS} days at most.`);
-  await findPerson(id, asking);
   const parameters = { user: id, metrics: names.join(','), from, to };
   const found = await askFor(asking.questions, 'trends', parameters);
   return { from, to, trends: names.map(metric => trendOf(metric, found)), sql: asking.questions.sqlOf('trends', parameters) };
+}
+
+function refuseLong(days: number): void {
+  if (days > MOST_DAYS) throw new Refusal(413, `${days} days are more than are answered at once.`, `Ask for ${MOST_DAYS} days at most.`);
 }
 
 function trendOf(metric: string, found: Answered): Trends['trends'][number] {

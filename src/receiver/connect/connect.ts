@@ -1,6 +1,6 @@
 import rateLimit from '@fastify/rate-limit';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { messageOf, TryLaterError, UsageError } from '../../base/errors.ts';
+import { messageOf, RingneckError, TryLaterError } from '../../base/errors.ts';
 import type { Log } from '../../base/log.ts';
 import { findSignInRefusal } from '../../base/sign-in-refusal.ts';
 import { TimeoutError, withTimeout } from '../../base/timeout.ts';
@@ -240,8 +240,9 @@ export class Connect {
       return this.#say(reply, 'textAway', language);
     }
     if (error.statusCode !== undefined && error.statusCode < 500) return send(reply, { ...page, status: error.statusCode });
-    // What a setting lacks names the setting, and no link.
-    const why = error instanceof UsageError ? { reason: messageOf(error) } : { error: error instanceof Error ? error.name : typeof error };
+    // Our own sentences name no link.
+    const why =
+      error instanceof RingneckError ? { reason: messageOf(error) } : { error: error instanceof Error ? error.name : typeof error };
     this.#options.log.error(why, 'a page of an invitation failed');
     return send(reply, { ...page, status: 500 });
   }

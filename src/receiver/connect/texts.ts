@@ -124,15 +124,15 @@ const english: Texts = {
   enrolled: ({ study, contact }) => ({
     title: 'You take part already',
     paragraphs: [
-      `You have signed in to ${study} before by another invitation, and that still holds. Nothing was stored twice, and you need not do anything.`,
+      `You have signed in to ${study} before, and that still holds. Nothing was stored twice, and you need not do anything.`,
       `If that is not so: ${contact}`,
     ],
   }),
   unread: ({ study, contact }) => ({
     title: 'You took part before',
     paragraphs: [
-      `You have signed in to ${study} before by another invitation, and your data are not read now: you have withdrawn, or the access has ended. Nothing was stored this time.`,
-      `To take part again, ask for a new link that belongs to your first invitation: ${contact}`,
+      `You have signed in to ${study} before, and your data are not read now: you have withdrawn, or the access has ended. Nothing was stored this time.`,
+      `To take part again, ask for a new link for your first sign-in: ${contact}`,
     ],
   }),
   another: ({ host, contact }) => ({
@@ -269,15 +269,15 @@ const german: Texts = {
   enrolled: ({ study, contact }) => ({
     title: 'Sie nehmen schon teil',
     paragraphs: [
-      `Sie haben sich bei ${study} schon mit einer anderen Einladung angemeldet, und das gilt weiter. Es wurde nichts doppelt gespeichert, und Sie müssen nichts tun.`,
+      `Sie haben sich bei ${study} schon angemeldet, und das gilt weiter. Es wurde nichts doppelt gespeichert, und Sie müssen nichts tun.`,
       `Wenn das nicht stimmt: ${contact}`,
     ],
   }),
   unread: ({ study, contact }) => ({
     title: 'Sie haben schon einmal teilgenommen',
     paragraphs: [
-      `Sie haben sich bei ${study} schon mit einer anderen Einladung angemeldet, und Ihre Daten werden jetzt nicht gelesen: Sie haben widerrufen, oder der Zugang ist beendet. Diesmal wurde nichts gespeichert.`,
-      `Um wieder teilzunehmen, bitten Sie um einen neuen Link zu Ihrer ersten Einladung: ${contact}`,
+      `Sie haben sich bei ${study} schon angemeldet, und Ihre Daten werden jetzt nicht gelesen: Sie haben widerrufen, oder der Zugang ist beendet. Diesmal wurde nichts gespeichert.`,
+      `Um wieder teilzunehmen, bitten Sie um einen neuen Link zu Ihrer ersten Anmeldung: ${contact}`,
     ],
   }),
   another: ({ host, contact }) => ({

@@ -1,5 +1,5 @@
 import type { WebhookEvent } from '../../../schema/webhook.ts';
-import { Journal } from '../../base/journal.ts';
+import { type Inbox, Journal } from '../../base/journal.ts';
 import type { Log } from '../../base/log.ts';
 import { listFinished } from '../../ledger/events.ts';
 import { type FillPace, QueueFilling } from '../../queue/fill-queue.ts';
@@ -52,13 +52,17 @@ export const isOfInbox = (jobId: string | undefined): boolean => jobId?.startsWi
  * Opens the accepted events that have no outcome yet. Each is in here from before its 2xx until the ledger has its outcome: what the ledger
  * has already is left out.
  */
-export async function openInbox(folder: string, warehouse: Pick<Warehouse, 'read'>, log: Log): Promise<Journal> {
+export async function openInbox(folder: string, warehouse: Pick<Warehouse, 'read'>, log: Log): Promise<Inbox> {
   const onDamaged = (file: string, lines: number) =>
     log.error(
       { file, lines },
       'events of the inbox cannot be read: they may have been acknowledged, and are lost. ringneck doctor says more',
     );
-  const inbox = new Journal(folder, { onDamaged });
+  return leaveOutFinished(new Journal(folder, { onDamaged }), warehouse);
+}
+
+/** Finishes what the ledger has the outcome of. */
+export async function leaveOutFinished<T extends Inbox>(inbox: T, warehouse: Pick<Warehouse, 'read'>): Promise<T> {
   const [first] = inbox.keys();
   if (first === undefined) return inbox;
   const oldest = inbox.keys().reduce((least, key) => Math.min(least, Number(key)), Number(first));
@@ -76,17 +80,24 @@ export function createAccept(
     warehouse,
     inbox,
     isForgotten,
-  }: { warehouse: { clock: { next(): number } }; inbox: Journal; isForgotten?: (serviceUserId: string) => Promise<boolean> },
+  }: { warehouse: { clock: { next(): number } }; inbox: Inbox; isForgotten?: (serviceUserId: string) => Promise<boolean> },
   onAccepted: (key: string) => void = () => {},
 ): (event: WebhookEvent) => Promise<void> {
-  // Younger than all that wait, also after the clock was set back.
-  let last = inbox.keys().reduce((newest, key) => Math.max(newest, Number(key)), 0);
+  const next = numberEvents({ warehouse, inbox });
   return async event => {
     if (await isForgotten?.(event.user_id)) return;
-    last = Math.max(warehouse.clock.next(), last + 1);
-    const key = String(last);
+    const key = String(next());
     await inbox.append(key, JSON.stringify(event));
     onAccepted(key);
+  };
+}
+
+/** Gives numbers to events: younger than all that wait, also after the clock was set back. */
+export function numberEvents({ warehouse, inbox }: { warehouse: { clock: { next(): number } }; inbox: Inbox }): () => number {
+  let last = inbox.keys().reduce((newest, key) => Math.max(newest, Number(key)), 0);
+  return () => {
+    last = Math.max(warehouse.clock.next(), last + 1);
+    return last;
   };
 }
 
@@ -95,7 +106,7 @@ export function createAccept(
  * @param held by which job the queue holds what it holds already
  */
 export function enqueueEvents(
-  { inbox, queues, log }: { inbox: Journal; queues: Pick<Queues, 'addAll' | 'forget' | 'ids' | 'promote'>; log: Log },
+  { inbox, queues, log }: { inbox: Inbox; queues: Pick<Queues, 'addAll' | 'forget' | 'ids' | 'promote'>; log: Log },
   queue: string,
   held: ReadonlyMap<string, string> = new Map(),
   pace: FillPace = {},

@@ -33,9 +33,9 @@ export async function keepEvents({ warehouse, inbox }: Pick<Pipeline, 'warehouse
  * Removes the events about the person of these ids from the inbox, to the last byte.
  * @returns how many there were
  */
-export function forgetEvents({ inbox }: Pick<Pipeline, 'inbox'>, serviceUserIds: readonly string[]): number {
+export async function forgetEvents({ inbox }: Pick<Pipeline, 'inbox'>, serviceUserIds: readonly string[]): Promise<number> {
   const before = inbox.size;
-  inbox.rewrite((_, event) => !serviceUserIds.includes(personOf(event)));
+  await inbox.rewrite((_, event) => !serviceUserIds.includes(personOf(event)));
   return before - inbox.size;
 }
 

@@ -63,7 +63,7 @@ export async function prepareRequest(
   const accounts = found.map(account => shownAccount(account, tokens));
   const names = collections.map(({ name }) => name);
   for (const name of selection.collections ?? []) {
-    if (!names.includes(name)) throw new UsageError(`no resource ${JSON.stringify(name)}: there are ${names.join(', ')}`);
+    if (!names.includes(name)) throw new UsageError(`no collection ${JSON.stringify(name)}: there are ${names.join(', ')}`);
   }
   const { collections: wanted = [] } = selection;
   const chosen = wanted.length ? names.filter(name => wanted.includes(name)) : names;

@@ -27,6 +27,8 @@ export interface ReaderSettings {
 /** A file that is read, in a process that does not own it. */
 export interface Reader {
   readonly connection: DuckDBConnection;
+  /** Another connection, closed with the first. */
+  connect(): Promise<DuckDBConnection>;
   /** Rows of a query that is known to be small, as plain values. */
   read(sql: string): Promise<Value[][]>;
   close(): void;
@@ -61,6 +63,7 @@ export async function openReader({ path, memoryLimit, threads, patienceMs, spill
   };
   try {
     const connection = await instance.connect();
+    const others: DuckDBConnection[] = [];
     if (as !== undefined) {
       await waitForHolder(path, () => connection.run(`ATTACH ${quoteText(path)} AS ${quoteName(as)} (READ_ONLY)`), patienceMs);
       await connection.run(`USE ${quoteName(as)}`);
@@ -70,9 +73,15 @@ export async function openReader({ path, memoryLimit, threads, patienceMs, spill
     await connection.run('SET enable_external_access = false');
     return {
       connection,
+      async connect() {
+        const other = await instance.connect();
+        others.push(other);
+        if (as !== undefined) await other.run(`USE ${quoteName(as)}`);
+        return other;
+      },
       read: sql => readRows(connection, sql),
       close() {
-        connection.closeSync();
+        for (const one of [connection, ...others]) one.closeSync();
         end();
       },
     };

@@ -1,7 +1,7 @@
 import type { Resource } from '../../../schema/resource.ts';
 import { RingneckError, UsageError } from '../../base/errors.ts';
 import { mapAll } from '../mapping.ts';
-import { hasRows, number, type Readable, readRows, readValue, text } from '../rows.ts';
+import { hasRows, number, orNull, type Readable, readRows, readValue, text } from '../rows.ts';
 import { publishedTables, schemaName, writeSnapshot } from '../snapshot/publish.ts';
 import { quoteText } from '../sql.ts';
 import { Memory } from '../store/memory.ts';
@@ -65,6 +65,16 @@ export async function writePersonFile(parts: PersonFileParts): Promise<void> {
         signal,
       }),
     );
+  } finally {
+    reader.close();
+  }
+}
+
+/** The service's own id of the person of such a file; null where nobody knows it. */
+export async function readServiceUserId(path: string): Promise<string | null> {
+  const reader = await openReader({ path, memoryLimit: '64MB' });
+  try {
+    return (await readValue(reader, orNull(text), 'SELECT service_user_id FROM sync.accounts')) ?? null;
   } finally {
     reader.close();
   }

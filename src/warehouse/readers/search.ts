@@ -7,6 +7,8 @@ import { listCreated } from '../schema/views.ts';
 import { ABOUT } from '../snapshot/metadata.ts';
 import { quoteName, quoteText } from '../sql.ts';
 import { readRows, select } from '../store/database.ts';
+import { duckdb } from '../store/duckdb.ts';
+import type { LakePlace } from '../store/lake/open-lake.ts';
 import { LARGE_BYTES, Memory } from '../store/memory.ts';
 import { listTables } from '../tables.ts';
 import { openReader } from './open-reader.ts';
@@ -60,7 +62,46 @@ export async function searchDatabase(path: string, words: readonly Needle[]): Pr
   }
 }
 
-async function searchTables(connection: DuckDBConnection, words: readonly Needle[]): Promise<Place[]> {
+/** Of the catalogue of a lake what may hold values of rows, and accepted events; the rest is what somebody has called things, which a lake's own search meets. */
+const WITH_VALUES =
+  /^(inbox$|ducklake_(file_column_stats|table_column_stats|file_partition_value|inlined_|snapshot_changes|data_file|delete_file|files_scheduled))/;
+
+/**
+ * Searches every text of a lake, and of the tables of its catalogue.
+ * @throws RingneckError where it cannot be reached
+ */
+export async function searchLake(place: LakePlace, words: readonly Needle[]): Promise<Place[]> {
+  const limits = { bytes: LARGE_BYTES, threads: 2 };
+  const { attachLake, LAKE, LAKE_CONFIG, withCatalogue } = await import('../store/lake/open-lake.ts');
+  const instance = await duckdb.DuckDBInstance.create(':memory:', { ...LAKE_CONFIG, memory_limit: `${limits.bytes}B`, threads: '2' });
+  const connection = await instance.connect();
+  try {
+    await attachLake(instance, place, { isReader: true });
+    await connection.run(`USE ${LAKE}`);
+    const search = async () => [
+      // Whose lake it is names a machine, which may be called as somebody is.
+      ...(await searchTables(connection, words, { isAsked: name => name !== 'owner' })),
+      ...(await searchViews(connection, words)),
+      ...(await searchCatalogue(connection, words)),
+    ];
+    const found = await new Memory(limits).enough(connection, 'the search for what is left of somebody', search);
+    const names = new Set((await readRows(connection, 'SELECT table_name FROM duckdb_tables()')).map(([name]) => String(name)));
+    const inCatalogue = await withCatalogue(place, async catalogue => {
+      await catalogue.run('USE catalogue');
+      return searchTables(catalogue, words, { known: names, isAsked: name => WITH_VALUES.test(name) });
+    });
+    return [...found, ...inCatalogue.map(({ where, what }) => ({ what, where: `the catalogue’s ${where}` }))];
+  } finally {
+    connection.closeSync();
+    instance.closeSync();
+  }
+}
+
+async function searchTables(
+  connection: DuckDBConnection,
+  words: readonly Needle[],
+  { known: given, isAsked = () => true }: { known?: ReadonlySet<string>; isAsked?: (bare: string) => boolean } = {},
+): Promise<Place[]> {
   const columns = await select(
     connection,
     { schema: text, bare: text, column: text, type: text },
@@ -69,9 +110,9 @@ async function searchTables(connection: DuckDBConnection, words: readonly Needle
      WHERE t.database_name = current_database() AND NOT t.internal AND c.data_type SIMILAR TO '.*(VARCHAR|JSON|BLOB|UUID|ENUM).*'
      ORDER BY t.table_oid, c.column_index`,
   );
-  const known = new Set(columns.map(({ bare }) => bare));
+  const known = given ?? new Set(columns.map(({ bare }) => bare));
   const tables = new Map<string, typeof columns>();
-  for (const column of columns) {
+  for (const column of columns.filter(({ bare }) => isAsked(bare))) {
     const place = `${quoteName(column.schema)}.${quoteName(column.bare)}`;
     tables.set(place, [...(tables.get(place) ?? []), column]);
   }

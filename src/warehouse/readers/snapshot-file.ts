@@ -1,11 +1,13 @@
 import type { Mapping } from '../mapping.ts';
-import { snapshotDeclarations } from '../snapshot/metadata.ts';
+import { selectId, snapshotDeclarations } from '../snapshot/metadata.ts';
 import { openReader } from './open-reader.ts';
 
 /** What a snapshot says of itself; null what it does not, as one of another version may. */
 export interface SnapshotFile {
   /** Milliseconds. */
   takenAt: number | null;
+  /** Identifier of the warehouse that it is a copy of; null too where that had none yet. */
+  warehouse: string | null;
   program: string | null;
   declarations: string | null;
 }
@@ -22,7 +24,26 @@ export async function readSnapshotFile(path: string): Promise<SnapshotFile | und
     const [[text] = []] = await reader.read('SELECT to_json(s)::VARCHAR FROM sync.snapshot s LIMIT 1');
     const said: Record<string, string | null | undefined> = JSON.parse(String(text ?? '{}'));
     const takenAt = Date.parse(`${said.taken_at}Z`);
-    return { takenAt: Number.isNaN(takenAt) ? null : takenAt, program: said.program ?? null, declarations: said.declarations ?? null };
+    return {
+      takenAt: Number.isNaN(takenAt) ? null : takenAt,
+      warehouse: said.warehouse ?? null,
+      program: said.program ?? null,
+      declarations: said.declarations ?? null,
+    };
+  } finally {
+    reader.close();
+  }
+}
+
+/**
+ * The identifier of a warehouse that nobody owns; null before it has one.
+ * @throws TryLaterError when somebody has become its owner
+ */
+export async function readWarehouseId(path: string): Promise<string | null> {
+  const reader = await openReader({ path, memoryLimit: '64MB', as: 'warehouse' });
+  try {
+    const [[id] = []] = await reader.read(selectId('warehouse'));
+    return typeof id === 'string' ? id : null;
   } finally {
     reader.close();
   }

@@ -95,7 +95,7 @@ async function findStrangers(connection: DuckDBConnection, tables: readonly Tabl
      UNION ALL SELECT schema_name, table_name, 'an index lies on ' FROM duckdb_indexes() WHERE database_name = current_database()
      UNION ALL SELECT schema_name, table_name, 'a constraint lies on ' FROM duckdb_constraints() WHERE database_name = current_database()
      UNION ALL SELECT schema_name, table_name, 'a default lies on ' FROM duckdb_columns()
-       WHERE NOT internal AND database_name = current_database() AND column_default IS NOT NULL`,
+       WHERE NOT internal AND database_name = current_database() AND column_default <> 'NULL'`,
   );
   return found.flatMap(({ schema, name, what }) => {
     const key = nameOf(schema, name);

@@ -27,7 +27,7 @@ export interface PreparedSchema {
  * @param options.known what is there, where that is known
  */
 export async function prepareSchema(
-  store: Pick<Store, 'transaction'>,
+  store: Pick<Store, 'transaction' | 'commentsOnAll'>,
   connection: DuckDBConnection,
   mappings: readonly Mapping[],
   {

@@ -76,10 +76,17 @@ export async function createViews(connection: DuckDBConnection): Promise<void> {
   await runScripts(connection, allScripts(await listDocumentTables(connection)));
 }
 
-async function runScripts(connection: DuckDBConnection, scripts: readonly Script[]): Promise<void> {
-  for (const { sql } of scripts) await connection.run(sql);
-  await inheritComments(connection, scripts);
+async function runScripts(
+  connection: DuckDBConnection,
+  scripts: readonly Script[],
+  { commentsOnAll } = { commentsOnAll: true },
+): Promise<void> {
+  for (const { sql } of scripts) await connection.run(commentsOnAll ? sql : sql.replace(COMMENTS, ''));
+  if (commentsOnAll) await inheritComments(connection, scripts);
 }
+
+/** Those on columns and macros. */
+const COMMENTS = /^COMMENT ON (?:COLUMN|MACRO(?: TABLE)?) \S+ IS\s+'(?:[^']|'')*';$/gm;
 
 const VIEW = /^CREATE OR REPLACE VIEW (\w+(?:\.\w+)?) AS\n(.*?);$/gms;
 
@@ -141,7 +148,7 @@ interface Present {
  * @throws RingneckError when something of somebody else has one of their names
  */
 export async function ensureViews(
-  store: Pick<Store, 'transaction'>,
+  store: Pick<Store, 'transaction' | 'commentsOnAll'>,
   connection: DuckDBConnection,
   tables: readonly Table[],
 ): Promise<DocumentTable[]> {
@@ -159,7 +166,7 @@ export async function ensureViews(
   await noteKnown(store, connection, { ours: [...new Set([...known.ours, ...created])], hash: '' });
   await store.transaction(connection, async () => {
     for (const gone of present.filter(one => ours.has(keyOf(one)) && !created.includes(keyOf(one)))) await drop(connection, gone);
-    await runScripts(connection, scripts);
+    await runScripts(connection, scripts, store);
   });
   await noteKnown(store, connection, { ours: created, hash: hashOf(about, await readPresent(connection), new Set(created)) });
   return documentTables;

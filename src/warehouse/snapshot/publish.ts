@@ -46,7 +46,7 @@ export async function writeSnapshot(parts: SnapshotParts, inspect?: () => Promis
       await connection.run('CREATE SCHEMA snapshot.sync');
       for (const table of publishedTables(mappings)) {
         beforeTable();
-        await copyTable(parts, source, table);
+        await copySorted(parts, source, table);
       }
       await createWithComments(connection, ABOUT);
       await writeAbout(connection, mappings, parts.warehouse ?? selectId(source), {
@@ -137,7 +137,12 @@ async function flush(path: string): Promise<void> {
   }
 }
 
-async function copyTable({ connection, signal, rowsOf }: SnapshotParts, source: string, table: Table): Promise<void> {
+/** Makes a table in the attached `snapshot` and fills it, sorted by user and time. */
+export async function copySorted(
+  { connection, signal, rowsOf }: Pick<SnapshotParts, 'connection' | 'signal' | 'rowsOf'>,
+  source: string,
+  table: Table,
+): Promise<void> {
   await createWithComments(connection, table);
   const names = table.columns.map(({ name }) => quoteName(name));
   const order = SORTED_BY.filter(name => table.columns.some(column => column.name === name));

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { statSync } from 'node:fs';
 import type { DuckDBConnection } from '@duckdb/node-api';
-import { RingneckError } from '../../base/errors.ts';
+import { TryLaterError } from '../../base/errors.ts';
 import { Mutex } from '../../base/mutex.ts';
 import type { Mapping } from '../mapping.ts';
 import { NeedsRebuild } from '../needs-rebuild.ts';
@@ -132,7 +132,7 @@ export class SnapshotCopies {
   #next<T>(what: string, work: (connection: DuckDBConnection) => Promise<T>): Promise<T> {
     const { store } = this.#parts;
     return this.#turns.run(async () => {
-      if (this.#isClosed) throw new RingneckError('the warehouse is closed');
+      if (this.#isClosed) throw new TryLaterError('the warehouse is closed');
       this.#connection ??= store.connect();
       const connection = await this.#connection;
       return store.memory.enough(connection, what, () => work(connection), { bytes: LARGE_BYTES, threads: LARGE_THREADS });

@@ -49,9 +49,13 @@ export class Memory {
   #isTrimmed = false;
   readonly #turns = new Mutex();
 
-  constructor(usual: Limits) {
+  readonly #areThreadsFixed: boolean;
+
+  /** @param options.areThreadsFixed whatever is asked for, threads stay as many as usual */
+  constructor(usual: Limits, { areThreadsFixed = false } = {}) {
     this.#usual = usual;
     this.#threads = usual.threads;
+    this.#areThreadsFixed = areThreadsFixed;
   }
 
   /** Until what this resolves to is called DuckDB may have so much memory, and so many threads unless others want fewer. */
@@ -126,6 +130,7 @@ export class Memory {
       const wanted = [...this.#wanted];
       await connection.run(`SET memory_limit = '${Math.max(this.#usual.bytes, ...wanted.map(({ bytes }) => bytes))}B'`);
       this.#isTrimmed = true;
+      if (this.#areThreadsFixed) return;
       const counts = wanted.flatMap(limits => limits.threads ?? []);
       const threads = counts.length ? Math.min(...counts) : this.#usual.threads;
       if (threads === this.#threads) return;

@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import type { DuckDBConnection } from '@duckdb/node-api';
-import { RingneckError, TryLaterError } from '../../base/errors.ts';
+import { TryLaterError } from '../../base/errors.ts';
 import type { Store } from './store.ts';
 
 /**
@@ -27,11 +27,11 @@ export class SharedConnections {
 
   /**
    * Work that lacks memory, which the writer may have at that moment, is done again with more of it.
-   * @throws RingneckError after `close`
+   * @throws TryLaterError after `close`
    */
   async use<T>(work: (connection: DuckDBConnection) => Promise<T>): Promise<T> {
     while (this.#held) await this.#held;
-    if (this.#isClosed) throw new RingneckError('the warehouse is closed');
+    if (this.#isClosed) throw new TryLaterError('the warehouse is closed');
     const working = this.#useInTurn(work);
     this.#underWay.add(working);
     try {

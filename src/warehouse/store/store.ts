@@ -7,6 +7,12 @@ import type { Memory } from './memory.ts';
 export interface Store {
   /** What its DuckDB may have. */
   readonly memory: Memory;
+  /** Whether columns of views and macros take comments. */
+  readonly commentsOnAll: boolean;
+  /** Of one that others can write to unseen: the commit that it was found at, and the last one. */
+  readonly commits?: { found: number; last: number };
+  /** Of a bulk group while live work comes, which waits for it. */
+  readonly samplesBesideLive: number;
   /** A connection that finds the tables of the warehouse by their names. */
   connect(): Promise<DuckDBConnection>;
   /** Does work in one transaction. It may be repeated, and does all its reads inside. */
@@ -15,6 +21,10 @@ export interface Store {
   takeSks(count: number): Promise<number>;
   /** Between two groups of writes; never throws. */
   afterGroup(isLive: boolean): Promise<void>;
+  /** What it takes, and how often it was written to where that tells when upkeep is due. */
+  size(): Promise<Omit<Size, 'rows'>>;
+  /** Whether upkeep is worth its work. */
+  isDue(size: Size, last: Compacted | undefined, nowMicros: number): boolean;
   /**
    * Puts in order what many writes have left.
    * @throws NotOpenedAgain where only a new process can go on
@@ -26,6 +36,19 @@ export interface Store {
    */
   copy(path: string, parts: CopyOptions): Promise<void>;
   close(): Promise<void>;
+}
+
+/** What a store was at some moment. */
+export interface Size {
+  bytes: number;
+  /** Of all tables of ours. */
+  rows: number;
+  commits?: number;
+}
+
+export interface Compacted extends Size {
+  /** Microseconds. */
+  at: number;
 }
 
 /** What a copy is made with. */
@@ -47,6 +70,8 @@ export interface Upkeep {
   takeCommitted(): Committed;
   /** Does work while nobody else reads or writes. */
   alone<T>(work: () => Promise<T>): Promise<T>;
+  /** Does work while nobody else writes. */
+  betweenGroups<T>(work: () => Promise<T>): Promise<T>;
 }
 
 export class NotOpenedAgain extends Error {}

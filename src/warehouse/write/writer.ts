@@ -3,7 +3,7 @@ import { DurationHistogram, type Durations } from '../../base/duration-histogram
 import { RingneckError } from '../../base/errors.ts';
 import type { LedgerEntry } from '../sql.ts';
 import { firstLine, isFatal } from '../store/database.ts';
-import type { Store } from '../store/store.ts';
+import { NotOpenedAgain, type Store } from '../store/store.ts';
 import type { WriteResult } from '../write-result.ts';
 import { batchSize, isTwoGroups } from './batch-size.ts';
 import { BulkThrottle } from './bulk-throttle.ts';
@@ -32,7 +32,7 @@ interface Waiting {
 }
 
 export interface WriterOptions extends Omit<Storage, 'store' | 'lowWatermark'> {
-  store: Pick<Store, 'transaction' | 'takeSks' | 'afterGroup' | 'memory'>;
+  store: Pick<Store, 'transaction' | 'takeSks' | 'afterGroup' | 'memory' | 'samplesBesideLive'>;
   /** Called before each group; throws when there is no room on the disk, which keeps out all that may not use the reserve. */
   beforeGroup?: () => void;
   /** Called once when DuckDB can serve no further statement in this process. */
@@ -71,7 +71,7 @@ export class Writer {
   /** Resolves when less than two groups wait: the back-pressure on whoever reads from the service. Live work never waits for it. */
   async room(lane: Lane): Promise<void> {
     if (lane === 'live') return;
-    while (isTwoGroups(this.#lanes.bulk.length, this.#bulkSamples, this.#bulkThrottle.isExpected()) && !this.#closed) {
+    while (isTwoGroups(this.#lanes.bulk.length, this.#bulkSamples, this.#besideLive) && !this.#closed) {
       await new Promise<void>(resolve => this.#roomWanted.push(resolve));
     }
   }
@@ -117,7 +117,8 @@ export class Writer {
   /** Nothing more can be stored by this process. */
   breakDown(error: unknown): Error {
     if (this.#fatal) return this.#fatal;
-    this.#fatal = new RingneckError(`DuckDB cannot go on: ${firstLine(error)}; start again`, 1, { cause: error });
+    const exitCode = error instanceof NotOpenedAgain ? 75 : 1;
+    this.#fatal = new RingneckError(`DuckDB cannot go on: ${firstLine(error)}; start again`, exitCode, { cause: error });
     this.#closed = this.#fatal;
     this.#giveRoom();
     try {
@@ -161,6 +162,11 @@ export class Writer {
     this.#running = undefined;
   }
 
+  /** The samples of a group while live work comes; undefined while none does. */
+  get #besideLive(): number | undefined {
+    return this.#bulkThrottle.isExpected() ? this.#options.store.samplesBesideLive : undefined;
+  }
+
   /** Undefined when nothing waits; later when what waits is bulk work whose time has not come. */
   #nextGroup(): { lane: Lane; group: Waiting[] } | 'later' | undefined {
     const { live, bulk } = this.#lanes;
@@ -170,7 +176,7 @@ export class Writer {
     const lane = live.length && (this.#liveInARow < LIVE_GROUPS_IN_A_ROW || !mayBulk) ? 'live' : 'bulk';
     this.#liveInARow = lane === 'live' ? this.#liveInARow + 1 : 0;
     const waiting = this.#lanes[lane];
-    const group = waiting.splice(0, batchSize(waiting, this.#bulkThrottle.isExpected()));
+    const group = waiting.splice(0, batchSize(waiting, this.#besideLive));
     if (lane === 'bulk') {
       for (const { change } of group) this.#bulkSamples -= change.samples;
       this.#giveRoom();
@@ -226,7 +232,7 @@ export class Writer {
       this.#options.onCommitted?.(changes, counts, ledger);
       for (let i = 0; i < group.length; i++) group[i]!.resolve(counts[i]!);
     } catch (error) {
-      if (isFatal(error)) {
+      if (isFatal(error) || error instanceof NotOpenedAgain) {
         const fatal = this.breakDown(error);
         for (const { reject } of group) reject(fatal);
       } else if (group.length === 1 || error instanceof RingneckError) {

@@ -120,6 +120,8 @@ test('a backup of a folder at work is restored into an empty one, which goes on:
     sign_in_again: [],
     dropped: [],
     tokens_closed: null,
+    removed: [],
+    left: [],
   });
   const { 'manifest.json': _, ...parts } = listModes(backup);
   expect(listModes(data)).toEqual(parts);
@@ -230,6 +232,17 @@ test('without its key a backup opens no token, and restore says so, until the ke
   cpSync(join(data, 'secret.key'), join(second, 'secret.key'));
   expect(await restoreBackup(settingsOf(second), { folder: backup, asCopy: false }, NEVER)).toMatchObject({ tokens_closed: null });
   expect(new Secrets({ folder: second, address: sandbox.url }).find('ada')).toBe(sandbox.people[0]!.token);
+});
+
+test('a key that cannot be read is named, with what to do, and nothing half made stays', async () => {
+  const { harness, data, folder } = await openFilled('unreadable-key');
+  rmSync(join(data, 'secret.key'));
+  mkdirSync(join(data, 'secret.key'));
+  await expect(harness.commands.backup({ folder: join(folder, 'backup'), withoutKey: false })).rejects.toThrow(
+    `${data}/secret.key cannot be read (EISDIR: illegal operation on a directory, read): make it readable for the user who runs ringneck, ` +
+      'or put it back from a copy, or give --without-key and keep the key elsewhere.',
+  );
+  expect(readdirSync(folder)).not.toContain('backup');
 });
 
 test('a key of the environment is in no backup, and opens the tokens of a restored one', async () => {

@@ -1,10 +1,12 @@
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { restoreBackup } from '../../../src/app/backup/restore.ts';
+import { ensureOfThisWarehouse } from '../../../src/app/find-source.ts';
 import { readSettings } from '../../../src/base/config.ts';
 import { openSignedInHarness } from '../../sign-in/signed-in-harness.ts';
 import { openHarness } from '../../support/harness.ts';
+import { runHere } from '../../support/run-here.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
 const folder = tempFolder();
@@ -76,8 +78,57 @@ test('who had come in to the console of what lay there before does not see what 
   await harness.commands.backup({ folder: backup, withoutKey: false });
   const data = join(folder, 'entered-restored');
   mkdirSync(data, { mode: 0o700 });
-  const sessions = join(data, 'console-sessions.json');
-  writeFileSync(sessions, '[{"role":"person","person":"ada"}]', { mode: 0o600 });
+  const sessions = join(data, 'console-sessions');
+  mkdirSync(sessions, { mode: 0o700 });
+  writeFileSync(join(sessions, 'a.session'), '{"role":"person","person":"ada"}', { mode: 0o600 });
   await restoreBackup(readSettings({ RINGNECK_DATA: data }), { folder: backup, asCopy: false }, new AbortController().signal);
-  expect(existsSync(sessions)).toBe(false);
+  expect(readdirSync(sessions)).toEqual([]);
+});
+
+test('what readers had of the warehouse that lay here before is gone with it, or named; dated snapshots stay', async () => {
+  const { harness } = await openSignedInHarness(folder, 'read');
+  const backup = join(folder, 'read-backup');
+  await harness.commands.backup({ folder: backup, withoutKey: false });
+  const { path: published } = await harness.commands.snapshot({});
+  const restoreInto = async (name: string, place: (data: string) => void, env: Record<string, string> = {}) => {
+    const data = join(folder, name);
+    mkdirSync(data, { mode: 0o700 });
+    place(data);
+    const settings = readSettings({ RINGNECK_DATA: data, ...env });
+    const { removed, left } = await restoreBackup(settings, { folder: backup, asCopy: false }, new AbortController().signal);
+    return { data, removed, left };
+  };
+  const gone = await restoreInto('read-gone', data => {
+    for (const name of ['person-files', 'snapshots']) mkdirSync(join(data, name), { mode: 0o700 });
+    for (const name of ['snapshot.duckdb', 'person-files/ada.duckdb', 'snapshots/ringneck-2025-01-04T0000Z.duckdb']) {
+      copyFileSync(published, join(data, name));
+    }
+  });
+  expect([gone.removed, gone.left]).toEqual([[join(gone.data, 'person-files'), join(gone.data, 'snapshot.duckdb')], []]);
+  expect(gone.removed.filter(path => existsSync(path))).toEqual([]);
+  expect(readdirSync(join(gone.data, 'snapshots'))).toEqual(['ringneck-2025-01-04T0000Z.duckdb']);
+
+  const held = await restoreInto('read-held', data => mkdirSync(join(data, 'snapshot.duckdb/x'), { recursive: true }));
+  const publishes = 'may show who was here before: ringneck snapshot publishes what was restored';
+  expect([held.removed, held.left]).toEqual([[], [expect.stringContaining(publishes)]]);
+
+  const elsewhere = await restoreInto('read-elsewhere', () => undefined, { RINGNECK_SNAPSHOT: published });
+  expect([elsewhere.removed, elsewhere.left, existsSync(published)]).toEqual([[], [`${published} (RINGNECK_SNAPSHOT) ${publishes}`], true]);
+});
+
+test('a console that looks alone refuses what a snapshot elsewhere has of another warehouse, until this one is published', async () => {
+  const { harness } = await openSignedInHarness(folder, 'former');
+  const backup = join(folder, 'former-backup');
+  await harness.commands.backup({ folder: backup, withoutKey: false });
+  const { path: published } = await harness.commands.snapshot({});
+  const env = { RINGNECK_DATA: join(folder, 'former-copied'), RINGNECK_SNAPSHOT: published };
+  const settings = readSettings(env);
+  await restoreBackup(settings, { folder: backup, asCopy: true }, new AbortController().signal);
+  expect(await runHere(['console', '--no-open'], { env })).toEqual({
+    code: 2,
+    stdout: '',
+    stderr: `ringneck: ${published} (RINGNECK_SNAPSHOT) is of another warehouse than the one in ${env.RINGNECK_DATA}, and may show who was here before: ringneck snapshot publishes this one\n`,
+  });
+  await runHere(['snapshot'], { env });
+  await expect(ensureOfThisWarehouse(settings)).resolves.toBeUndefined();
 });

@@ -1,7 +1,9 @@
-import { cpSync, renameSync, writeFileSync } from 'node:fs';
+import { cpSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { checkSettings } from '../../../src/app/doctor/settings.ts';
 import { RingneckError, TryLaterError } from '../../../src/base/errors.ts';
+import { ServiceError } from '../../../src/client/error.ts';
 import { SignInError } from '../../../src/sign-in/error.ts';
 import { OAuthClient } from '../../../src/sign-in/oauth.ts';
 import { Browser, openEnrolment, sharePlace, withdrawLinkOf } from '../../support/enrolment-harness.ts';
@@ -282,6 +284,23 @@ test('nothing is stored of whom the service does not name in time, and the link 
   expect(told).toMatchObject([{ reason: 'invitation_refused', user: 'p02' }]);
 });
 
+test('where the service refuses to name who signs in the log has account and reason, and the person may try again', async () => {
+  const { harness, invite, enrol, lines } = await openEnrolment(folder, 'refused-name', shared);
+  const client = await harness.app.client();
+  client.personalInfo = async () => {
+    throw new ServiceError('invalid_request', '/v2/usercollection/personal_info', 'answered 400');
+  };
+  const page = await enrol(await invite('p01'), 'ada');
+  expect([page.status, page.html.includes('/connect/'), harness.app.secrets.names()]).toEqual([503, true, []]);
+  expect(lines.map(line => JSON.parse(line))).toContainEqual(
+    expect.objectContaining({
+      account: 'p01',
+      reason: 'GET /v2/usercollection/personal_info: answered 400',
+      msg: 'somebody invited could not be enrolled, and may try again',
+    }),
+  );
+});
+
 test('where the account cannot be recorded nothing of it stays, and who tries again agrees once', async () => {
   const { harness, invite, enrol, sandbox } = await openEnrolment(folder, 'disk', shared);
   const { warehouse, secrets } = harness.app;
@@ -530,8 +549,12 @@ test.each([
     warehouse.record = entries => {
       if (!entries.some(({ table }) => table === 'sync.accounts')) return record.call(warehouse, entries);
       stop();
-      return new Promise(() => {});
+      return new Promise((_, reject) => {
+        die = () => reject(new Error('killed'));
+      });
     };
+    let die = () => {};
+    onTestFinished(() => die());
     const browser = new Browser();
     const sent = await browser.submit(await browser.open(await invite('p01')));
     void browser.open(await fillIn(sent.location ?? '', 'ada')).catch(() => undefined);
@@ -552,3 +575,33 @@ test.each([
     expect(asked.status).toBe(401);
   },
 );
+
+test('with a key that is damaged nobody invited has their code exchanged, and the log says what to do', async () => {
+  const { harness, invite, enrol, lines } = await openEnrolment(folder, 'damaged-key', shared);
+  const [first, second] = [await invite('p01'), await invite('p02')];
+  expect((await enrol(first, 'ada')).title).toBe('Thank you');
+  const path = join(harness.app.settings.data, 'secret.key');
+  const key = readFileSync(path);
+  writeFileSync(path, 'short');
+  const exchange = vi.spyOn(OAuthClient.prototype, 'exchange');
+  onTestFinished(() => exchange.mockRestore());
+  expect((await enrol(second, 'ben')).title).toBe('That did not work');
+  expect(exchange).not.toHaveBeenCalled();
+  expect(lines.filter(line => line.includes(`${path} is damaged (fewer than 16 characters): restore it from a copy`))).toHaveLength(1);
+  writeFileSync(path, key);
+  expect((await enrol(second, 'ben')).title).toBe('Thank you');
+});
+
+test('an invited person whose code is answered with the tokens of another account is not stored, and may try again', async () => {
+  const { harness, invite, enrol, lines } = await openEnrolment(folder, 'cached', shared);
+  await enrol(await invite('p01'), 'ada', ['personal']);
+  const { accessToken, refreshToken } = harness.app.secrets.findSignIn('p01')!;
+  const answer = { accessToken, refreshToken: refreshToken ?? undefined, expiresIn: 3_600, scopes: ['daily'] };
+  const exchange = vi.spyOn(OAuthClient.prototype, 'exchange').mockResolvedValueOnce(answer);
+  onTestFinished(() => exchange.mockRestore());
+  const link = await invite('p02');
+  const page = await enrol(link, 'ben', ['personal']);
+  expect([page.title, harness.app.secrets.names()]).toEqual(['That did not work', ['p01']]);
+  expect(lines.join('')).toContain('the service answered with the tokens of p01, and nothing was stored');
+  expect((await enrol(link, 'ben', ['personal'])).title).toBe('Thank you');
+});

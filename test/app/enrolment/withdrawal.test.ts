@@ -2,10 +2,12 @@ import fs, { readFileSync, writeFileSync } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
+import { DataFolder } from '../../../src/app/data-folder.ts';
 import { checkSignIns } from '../../../src/app/doctor/sign-ins.ts';
 import { finishDaily, finishWithdrawals } from '../../../src/app/enrolment/withdrawal.ts';
 import { eraseAccount } from '../../../src/app/erase/erase.ts';
 import { runUp } from '../../../src/app/up.ts';
+import { RingneckError } from '../../../src/base/errors.ts';
 import { createLog } from '../../../src/base/log.ts';
 import { Secrets } from '../../../src/base/secrets/secrets.ts';
 import type { SignIn } from '../../../src/base/secrets/sign-in.ts';
@@ -21,6 +23,8 @@ import { until } from '../../support/until.ts';
 
 const folder = tempFolder();
 const shared = sharePlace(folder);
+const TOKENS_LEFT = 'the tokens of a person who has withdrawn could not be forgotten or taken back: it is tried again each day';
+const errorsIn = (lines: string[]) => lines.map(line => JSON.parse(line)).filter(({ level }) => level === 50);
 const DAYS = { from: '2025-01-01', to: '2025-01-05', collections: ['sleep_time'] };
 
 test('who withdraws is not read any more, the tokens are taken back, the study is told, and the rows stay', async () => {
@@ -190,13 +194,9 @@ test('a withdrawal that was interrupted before the tokens were forgotten is done
   const enrolment = await openEnrolment(folder, 'interrupted', shared);
   const { harness, invite, enrol, told } = enrolment;
   const link = withdrawLinkOf(await enrol(await invite('p01'), 'ada'));
-  const failed = await interrupt(enrolment, link);
+  const page = await interrupt(enrolment, link);
   expect(told).toHaveLength(1);
-  expect([failed.status, failed.html.includes('Nothing was stored'), failed.html.includes('may not be complete')]).toEqual([
-    500,
-    false,
-    true,
-  ]);
+  expect([page.status, page.title, page.html.includes('still lists the access')]).toEqual([200, 'You have withdrawn', true]);
   const browser = new Browser();
   expect((await browser.submit(await browser.open(link))).title).toBe('You have withdrawn');
   await browser.open(link, { method: 'POST' });
@@ -213,8 +213,68 @@ test('a withdrawal that was interrupted before the tokens were forgotten is done
         reason: 'consent_withdrawn',
         user: 'p01',
         message: 'withdrawn by the person; its rows stay until: ringneck account remove p01 --erase (this may have been told before)',
+        isRepeat: true,
       },
     ],
+  ]);
+});
+
+test('a file of tokens that cannot be read keeps nobody from withdrawing, and the tokens are taken back once it is there again', async () => {
+  const enrolment = await openEnrolment(folder, 'damaged-file', shared);
+  const { harness, invite, enrol, told, lines } = enrolment;
+  const { secrets, settings } = harness.app;
+  const link = withdrawLinkOf(await enrol(await invite('p01'), 'ada'));
+  const token = secrets.find('p01') ?? '';
+  const path = join(settings.data, 'accounts.secret');
+  const whole = readFileSync(path);
+  writeFileSync(path, whole.subarray(0, 100));
+  const browser = new Browser();
+  const page = await browser.submit(await browser.open(link));
+  expect([page.status, page.title, page.html.includes('still lists the access')]).toEqual([200, 'You have withdrawn', true]);
+  const reason = 'withdrawn by the person; its rows stay until: ringneck account remove p01 --erase';
+  expect(await harness.read('SELECT state, reason FROM sync.accounts')).toEqual([['paused', reason]]);
+  expect(await harness.read('SELECT withdrawn_at IS NOT NULL FROM sync.consents')).toEqual([[true]]);
+  expect(told).toEqual([{ reason: 'consent_withdrawn', user: 'p01', message: reason }]);
+  expect(errorsIn(lines)).toMatchObject([{ account: 'p01', reason: expect.stringContaining(`${path} cannot be read`), msg: TOKENS_LEFT }]);
+  expect((await browser.open(link, { method: 'POST' })).html).toContain('still lists the access');
+  expect(told).toHaveLength(1);
+
+  writeFileSync(path, whole);
+  expect(await askWith(enrolment, token)).toBe(200);
+  await finishWithdrawals(harness.app);
+  expect([await askWith(enrolment, token), secrets.names(), secrets.listEnded()]).toEqual([401, [], []]);
+  expect((await browser.open(link)).html).not.toContain('still lists the access');
+});
+
+test('tokens of somebody else that could not be ended by a withdrawal are not taken back later either', async () => {
+  const enrolment = await openEnrolment(folder, 'damaged-others', shared);
+  const { harness, invite, enrol } = enrolment;
+  const { secrets, settings, warehouse } = harness.app;
+  const link = withdrawLinkOf(await enrol(await invite('p01'), 'ada'));
+  const token = secrets.find('p01') ?? '';
+  await changeAccounts(warehouse, async () => setAccountState(warehouse, await getAccount(warehouse, 'p01'), 'parked', ANOTHER_PERSON));
+  const path = join(settings.data, 'accounts.secret');
+  const whole = readFileSync(path);
+  writeFileSync(path, '{');
+  expect((await new Browser().open(link, { method: 'POST' })).title).toBe('You have withdrawn');
+  writeFileSync(path, whole);
+  await finishWithdrawals(harness.app);
+  expect([await askWith(enrolment, token), secrets.names(), secrets.listEnded()]).toMatchObject([
+    200,
+    [],
+    [{ name: 'p01', isGivenUp: true }],
+  ]);
+});
+
+test('a withdrawal that cannot be recorded is an error that names the account and why', async () => {
+  const { harness, invite, enrol, lines } = await openEnrolment(folder, 'unrecorded', shared);
+  const link = withdrawLinkOf(await enrol(await invite('p01'), 'ada'));
+  const record = vi.spyOn(harness.app.warehouse, 'record').mockRejectedValue(new RingneckError('the disk is full'));
+  const page = await new Browser().open(link, { method: 'POST' });
+  record.mockRestore();
+  expect([page.status, page.html.includes('Nothing was stored'), page.html.includes('may not be complete')]).toEqual([500, false, true]);
+  expect(errorsIn(lines)).toMatchObject([
+    { reason: 'the withdrawal of p01 could not be recorded: the disk is full. It takes the link again.' },
   ]);
 });
 
@@ -374,15 +434,38 @@ test('what could not be taken back in 30 days is forgotten, and the page goes on
   onTestFinished(() => revoke.mockRestore());
   await new Browser().open(link, { method: 'POST' });
   const at = now;
-  now += 30 * 86_400_000;
+  for (let day = 1; day <= 30; day++) {
+    expect(harness.app.secrets.listEnded()).toMatchObject([{ name: 'p01', at, isGivenUp: false, tries: day }]);
+    now += 86_400_000;
+    await finishWithdrawals(harness.app);
+  }
+  expect(harness.app.secrets.listEnded()).toEqual([{ name: 'p01', at, signIn: undefined, isGivenUp: true, isOfFormer: false, tries: 30 }]);
   await finishWithdrawals(harness.app);
-  expect(harness.app.secrets.listEnded()).toEqual([{ name: 'p01', at, signIn: undefined, isGivenUp: true, isOfFormer: false }]);
-  await finishWithdrawals(harness.app);
-  expect(revoke).toHaveBeenCalledTimes(2);
+  expect(revoke).toHaveBeenCalledTimes(31);
   for (const page of [await new Browser().open(link), await new Browser().open(link, { method: 'POST' })]) {
     expect(page.html).toContain('still lists the access');
     expect(page.html).not.toContain('Try again');
   }
+});
+
+test.each([
+  ['as it is tried again', '2025-03-01T00:00:00Z', '1970-01-01T00:00:10Z'],
+  ['as the person withdraws', '1970-01-01T00:00:10Z', '2025-03-01T00:00:00Z'],
+])('a clock that is wrong by years %s has nothing given up', async (when, withdrawnAt, triedAt) => {
+  let now = Date.parse('2025-03-01T00:00:00Z');
+  const enrolment = await openEnrolment(folder, `clock ${when}`, { ...shared, now: () => now });
+  const { harness, invite, enrol } = enrolment;
+  const link = withdrawLinkOf(await enrol(await invite('p01'), 'ada'));
+  const token = signInOf(enrolment, 'p01').accessToken;
+  const revoke = takeNothingBack();
+  now = Date.parse(withdrawnAt);
+  await new Browser().open(link, { method: 'POST' });
+  now = Date.parse(triedAt);
+  await finishWithdrawals(harness.app);
+  revoke.mockRestore();
+  expect(await askWith(enrolment, token)).toBe(200);
+  await finishWithdrawals(harness.app);
+  expect([await askWith(enrolment, token), harness.app.secrets.listEnded()]).toEqual([401, []]);
 });
 
 test('who withdraws, is removed or signs in again ends not what another account is read with', async () => {
@@ -459,37 +542,38 @@ test('the second account of one person has its own sign-in taken back as it is r
   ]);
 });
 
-test.each(['end', 'record'])(
-  'a withdrawal with the tokens of another person that is killed at %s leaves these at the service',
-  async step => {
-    const enrolment = await openEnrolment(folder, `mixed-up-killed-${step}`, shared);
-    const { harness, invite, enrol } = enrolment;
-    const { secrets, warehouse, settings } = harness.app;
-    const link = withdrawLinkOf(await enrol(await invite('p01'), 'ada'));
-    await enrol(await invite('p02'), 'ben');
-    const [own, bens] = [signInOf(enrolment, 'p01'), signInOf(enrolment, 'p02')];
-    secrets.putSignIn('p01', { ...bens, id: own.id });
-    // Another pair of the same sign-in: that the tokens are ben's is told by the reason alone.
-    if (!settings.signIn) throw new Error('no client');
-    const next = await new OAuthClient(settings.signIn).refresh(bens.refreshToken ?? '');
-    secrets.putSignIn('p02', { ...bens, accessToken: next.accessToken, refreshToken: next.refreshToken ?? null });
-    await park(enrolment, 'p01', ANOTHER_PERSON);
-    const { end } = secrets;
-    const killed =
-      step === 'record'
-        ? vi.spyOn(warehouse, 'record').mockRejectedValueOnce(new Error('killed'))
-        : vi.spyOn(secrets, 'end').mockImplementationOnce((...given) => {
-            end.apply(secrets, given);
-            throw new Error('killed');
-          });
-    expect((await new Browser().open(link, { method: 'POST' })).status).toBe(500);
-    killed.mockRestore();
-    await finishWithdrawals(harness.app);
-    expect((await new Browser().open(link, { method: 'POST' })).title).toBe('You have withdrawn');
-    await finishWithdrawals(harness.app);
-    expect([await askWith(enrolment, next.accessToken), secrets.listEnded()]).toMatchObject([200, [{ name: 'p01', isGivenUp: true }]]);
-  },
-);
+test.each([
+  ['end', 200],
+  ['record', 500],
+])('a withdrawal with the tokens of another person that is interrupted at %s leaves these at the service', async (step, status) => {
+  const enrolment = await openEnrolment(folder, `mixed-up-killed-${step}`, shared);
+  const { harness, invite, enrol, told } = enrolment;
+  const { secrets, warehouse, settings } = harness.app;
+  const link = withdrawLinkOf(await enrol(await invite('p01'), 'ada'));
+  await enrol(await invite('p02'), 'ben');
+  const [own, bens] = [signInOf(enrolment, 'p01'), signInOf(enrolment, 'p02')];
+  secrets.putSignIn('p01', { ...bens, id: own.id });
+  // Another pair of the same sign-in: that the tokens are ben's is told by the reason alone.
+  if (!settings.signIn) throw new Error('no client');
+  const next = await new OAuthClient(settings.signIn).refresh(bens.refreshToken ?? '');
+  secrets.putSignIn('p02', { ...bens, accessToken: next.accessToken, refreshToken: next.refreshToken ?? null });
+  await park(enrolment, 'p01', ANOTHER_PERSON);
+  const { end } = secrets;
+  const killed =
+    step === 'record'
+      ? vi.spyOn(warehouse, 'record').mockRejectedValueOnce(new Error('killed'))
+      : vi.spyOn(secrets, 'end').mockImplementationOnce((...given) => {
+          end.apply(secrets, given);
+          throw new Error('killed');
+        });
+  expect((await new Browser().open(link, { method: 'POST' })).status).toBe(status);
+  killed.mockRestore();
+  await finishWithdrawals(harness.app);
+  expect(told).toMatchObject([{ reason: 'consent_withdrawn', user: 'p01' }]);
+  expect((await new Browser().open(link, { method: 'POST' })).title).toBe('You have withdrawn');
+  await finishWithdrawals(harness.app);
+  expect([await askWith(enrolment, next.accessToken), secrets.listEnded()]).toMatchObject([200, [{ name: 'p01', isGivenUp: true }]]);
+});
 
 test('what a renewal brings while its person withdraws is kept until it is taken back', async () => {
   const enrolment = await openEnrolment(folder, 'renewed-meanwhile', shared);
@@ -692,6 +776,41 @@ test('an erasing takes nothing back of a sign-in that is known to be of another 
   expect([await askWith(enrolment, accessToken), opened.app.secrets.names(), opened.app.secrets.listEnded()]).toEqual([200, [], []]);
 });
 
+test('who ends while the service is slow to take back who was erased waits for that', async () => {
+  const enrolment = await openEnrolment(folder, 'erased-ending', shared);
+  const { harness, invite, enrol } = enrolment;
+  await enrol(await invite('p01'), 'ada');
+  const { accessToken } = signInOf(enrolment, 'p01');
+  const { settings, log } = harness.app;
+  await harness.close();
+  const data = await DataFolder.open({ settings, log });
+  const { revoke } = OAuthClient.prototype;
+  let answer: () => void = () => undefined;
+  const answered = new Promise<void>(resolve => {
+    answer = resolve;
+  });
+  const asked = vi.spyOn(OAuthClient.prototype, 'revoke').mockImplementation(async function (this: OAuthClient, tokens) {
+    await answered;
+    return revoke.call(this, tokens);
+  });
+  onTestFinished(() => asked.mockRestore());
+  // Nobody waits for ten seconds here.
+  const { setTimeout } = globalThis;
+  const waited = vi
+    .spyOn(globalThis, 'setTimeout')
+    .mockImplementation((call, ms, ...rest) => setTimeout(call, ms === 10_000 ? 0 : ms, ...rest));
+  onTestFinished(() => waited.mockRestore());
+  await data.commands.eraseAccount({ name: 'p01' });
+  waited.mockRestore();
+  expect(await askWith(enrolment, accessToken)).toBe(200);
+  const closing = data.close();
+  const isLeft = () => enrolment.lines.some(line => line.includes('sign-ins are being made, renewed or taken back, which is waited for'));
+  await until('it is waited for', isLeft);
+  answer();
+  await closing;
+  expect(await askWith(enrolment, accessToken)).toBe(401);
+});
+
 test('who is erased while the service does not answer is erased within seconds, and nothing of them comes back', async () => {
   const enrolment = await openEnrolment(folder, 'erased-slow', shared);
   const { harness, invite, enrol } = enrolment;
@@ -878,7 +997,7 @@ test('what could not be taken back of who is erased is said, and erased', async 
   expect(lines.filter(line => line.includes(told))).toHaveLength(1);
 });
 
-test('tokens of a sign-in that has ended are kept for 30 days at the most, also where they are of another service', async () => {
+test('tokens of a sign-in that has ended are kept for 30 days, also where they are of another service', async () => {
   let now = Date.parse('2025-03-01T00:00:00Z');
   const enrolment = await openEnrolment(folder, 'given-up-elsewhere', { ...shared, now: () => now });
   const { harness, invite, enrol } = enrolment;
@@ -889,6 +1008,7 @@ test('tokens of a sign-in that has ended are kept for 30 days at the most, also 
   const { data } = app.settings;
   Object.defineProperty(app, 'secrets', { value: new Secrets({ folder: data, address: 'https://other.example' }) });
   const sealed = () => JSON.parse(readFileSync(join(data, 'accounts.secret'), 'utf8')).ended[0].entry[1];
+  for (let day = 1; day < 30; day++) await finishWithdrawals(app);
   now += 30 * 86_400_000 - 1;
   await finishWithdrawals(app);
   expect(sealed()).not.toBe('');

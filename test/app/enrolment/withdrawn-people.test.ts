@@ -1,7 +1,12 @@
+import fs from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
+import { withdraw } from '../../../src/app/enrolment/withdrawal.ts';
 import { Client } from '../../../src/client/client.ts';
 import { changeAccounts, getAccount, setAccountState } from '../../../src/ledger/accounts.ts';
+import { linkEntry, withdrawalLink } from '../../../src/ledger/links.ts';
+import { openSignedInHarness } from '../../sign-in/signed-in-harness.ts';
 import { Browser, openEnrolment, sharePlace, withdrawLinkOf } from '../../support/enrolment-harness.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 import { rowsOf, withDuckDB } from '../../support/warehouse.ts';
@@ -53,6 +58,49 @@ test('who has withdrawn and was removed is not added again by a token, nor by a 
     ['p01', 'removed', 'withdrawn by the person; its rows stay until: ringneck account remove p01 --erase'],
   ]);
 });
+
+test.each([
+  ['be written', refuseTokens],
+  ['be read for a moment', damageTokens],
+])('of what is being read as its person withdraws nothing more is stored, also where their tokens cannot %s', async (name, damage) => {
+  const { harness, login, answer } = await openSignedInHarness(folder, name);
+  await login('ada');
+  const secret = 'A'.repeat(43);
+  await harness.app.warehouse.record([linkEntry(withdrawalLink('ada', secret, 1))]);
+  const path = join(harness.app.settings.data, 'accounts.secret');
+  let pages = 0;
+  answer.now = async () => {
+    if (++pages === 2) {
+      const putRight = damage(path);
+      expect(await withdraw(harness.app, secret)).toBe('left');
+      putRight();
+    }
+    return { json: { data: [{ id: `s-${pages}`, day: '2025-01-02' }], next_token: pages < 5 ? `t${pages}` : null } };
+  };
+  await harness.backfill({ from: '2025-01-01', to: '2025-01-05', collections: ['sleep_time'] });
+  expect(await harness.read('SELECT id FROM sleep_time')).toEqual([['s-1']]);
+});
+
+function refuseTokens(path: string): () => void {
+  const { renameSync } = fs;
+  const disk = vi.spyOn(fs, 'renameSync').mockImplementation((from, to) => {
+    if (to === path) throw Object.assign(new Error('EROFS'), { code: 'EROFS' });
+    renameSync(from, to);
+  });
+  syncBuiltinESMExports();
+  const putRight = () => {
+    disk.mockRestore();
+    syncBuiltinESMExports();
+  };
+  onTestFinished(putRight);
+  return putRight;
+}
+
+function damageTokens(path: string): () => void {
+  const whole = fs.readFileSync(path);
+  fs.writeFileSync(path, whole.subarray(0, 50));
+  return () => fs.writeFileSync(path, whole);
+}
 
 test('who has withdrawn is not added by another name, removed or not, and comes back by an invitation', async () => {
   const { harness, token, withdraw, enrol, invite } = await withdrawn('renamed');

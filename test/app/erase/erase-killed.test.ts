@@ -99,13 +99,13 @@ test.runIf(hasRedis)(
     await up.said('is finished');
     await up.said('the mirror is served');
     const listed = async () => runHere(['account', 'list', '--json'], { env });
-    await until('commands are answered', async () => (await listed()).code === 0, 20_000);
+    await until('commands are answered', async () => (await listed()).code === 0);
     expect((JSON.parse((await listed()).stdout) as { user_id: string }[]).map(({ user_id }) => user_id)).toEqual(['adam']);
     expect(existsSync(join(data, 'erasing.json'))).toBe(false);
     expect(await send(userIds[0]!, 'of-ada')).toBe(204);
     const settled = async () =>
       JSON.parse((await runHere(['sql', 'SELECT object_id FROM sync.events', '--format', 'json'], { env })).stdout);
-    await until('what was accepted is settled', async () => JSON.stringify(await settled()).includes('of-nobody'), 20_000);
+    await until('what was accepted is settled', async () => JSON.stringify(await settled()).includes('of-nobody'));
     expect(JSON.stringify(await settled())).not.toContain('of-ada');
     up.kill('SIGTERM');
     expect((await up.end()).code).toBe(0);

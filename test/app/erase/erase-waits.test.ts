@@ -1,8 +1,12 @@
-import { existsSync } from 'node:fs';
+import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { DataFolder } from '../../../src/app/data-folder.ts';
+import { findPaused } from '../../../src/app/erase/erase.ts';
+import { writeMarker } from '../../../src/app/erase/marker.ts';
 import { whenErased } from '../../../src/app/erase/when-erased.ts';
+import { readSettings } from '../../../src/base/config.ts';
+import { RingneckError, TryLaterError } from '../../../src/base/errors.ts';
 import { createLog } from '../../../src/base/log.ts';
 import { MemoryQueues } from '../../../src/queue/memory.ts';
 import { openHarness } from '../../support/harness.ts';
@@ -11,6 +15,20 @@ import { tempFolder } from '../../support/temp-folder.ts';
 import { until } from '../../support/until.ts';
 
 const folder = tempFolder();
+
+test('while an erasing waits for who reads the lake, events of others are accepted', () => {
+  const data = join(folder, 'of-a-lake');
+  mkdirSync(data);
+  const marker = { format: 1, name: 'ada', isOfAnother: false, removed: {}, queue: 'embedded' } as const;
+  writeMarker(data, { ...marker, serviceUserIds: ['s-1'], samePerson: [] });
+  const settings = readSettings({ RINGNECK_DATA: data, RINGNECK_WAREHOUSE: 'ducklake:postgres://ring@/ring?data=/srv/ring' });
+  const error = new RingneckError('not finished', 75, { cause: new TryLaterError('somebody reads it') });
+  expect(findPaused({ settings, acceptsWhileErasing: true }, error)).toEqual({
+    serviceUserIds: ['s-1'],
+    waitsFor: 'the lake',
+    reason: 'not finished',
+  });
+});
 
 test.each(['snapshot.duckdb', 'mirror-tokens.json'])(
   'an erasing that cannot take %s away is not done: up waits for it, answers nobody, and finishes it once it can',

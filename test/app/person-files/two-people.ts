@@ -88,8 +88,8 @@ const BOBS: Rows = Object.fromEntries(
   ]),
 );
 
-/** Makes a warehouse with all of them; where asked for, its snapshot alone is left. */
-export async function placeTwoPeople(data: string, { asSnapshot = false } = {}): Promise<void> {
+/** Makes a warehouse with all of them; where asked for, its snapshot alone is left, or lies beside it. */
+export async function placeTwoPeople(data: string, { asSnapshot = false }: { asSnapshot?: boolean | 'beside' } = {}): Promise<void> {
   const path = join(data, 'warehouse.duckdb');
   placeWarehouse(path);
   await withDuckDB(path, async connection => {
@@ -104,5 +104,5 @@ export async function placeTwoPeople(data: string, { asSnapshot = false } = {}):
   const warehouse = await openWarehouse(path);
   await warehouse.snapshot(join(data, 'snapshot.duckdb'), 0o600);
   await warehouse.close();
-  rmSync(path);
+  if (asSnapshot === true) rmSync(path);
 }

@@ -1,4 +1,4 @@
-import { readdirSync, readlinkSync, rmSync } from 'node:fs';
+import { copyFileSync, readdirSync, readlinkSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { Questions } from '../../../src/app/questions/questions.ts';
@@ -36,6 +36,20 @@ test.runIf(process.platform === 'linux')('nobody has a file open any more that w
   expect(openIn(data)).toEqual([path]);
   rmSync(path);
   await expect.poll(() => openIn(data), { timeout: 10_000 }).toEqual([]);
+});
+
+test.runIf(process.platform === 'linux')('what is asked while the file is replaced is answered, and the old file is let go', async () => {
+  const data = join(folder, 'replaced');
+  await placeTwoPeople(data, { asSnapshot: true });
+  const path = join(data, 'snapshot.duckdb');
+  const questions = openQuestions(path);
+  const ask = () => ['people', 'coverage-days', 'taken-at', 'runs', 'duckdb'].map(name => questions.ask(name));
+  const before = ask();
+  copyFileSync(path, `${path}.new`);
+  renameSync(`${path}.new`, path);
+  const after = ask();
+  expect(await Promise.all(after)).toEqual(await Promise.all(before));
+  await expect.poll(() => openIn(data), { timeout: 10_000 }).toEqual([path]);
 });
 
 test('what was answered is kept for an hour at most: which day it is matters', async () => {

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { violationsOf } from '../../support/axe.ts';
 import { hasChromium, openChromium } from '../../support/chromium.ts';
 import { openConsoleHere } from '../../support/console-harness.ts';
+import { enterConsole } from '../../support/console-page.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 import { placeCoverage } from '../coverage-warehouse.ts';
 
@@ -13,12 +14,7 @@ test.skipIf(!hasChromium)('the matrix is walked by keys, a cell is opened by key
   await placeCoverage(data);
   const served = await openConsoleHere(data);
   const browser = await openChromium();
-  const page = await (await browser.newContext({ viewport: { width: 1440, height: 900 } })).newPage();
-  const complaints: string[] = [];
-  page.on('console', message => complaints.push(message.text()));
-  page.on('pageerror', error => complaints.push(error.message));
-  await page.goto(served.createLink({ role: 'reader', person: null }));
-  await page.waitForURL(url => !url.pathname.endsWith('/enter'));
+  const { page, complaints } = await enterConsole(browser, served);
   await page.goto(`${served.url}/coverage?from=2025-01-01&to=2025-01-04&collection=sleep`);
   const grid = page.getByRole('grid', { name: 'Coverage of people by days' });
   await grid.focus();

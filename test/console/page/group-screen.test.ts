@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { violationsOf } from '../../support/axe.ts';
 import { hasChromium, openChromium } from '../../support/chromium.ts';
 import { openConsoleHere } from '../../support/console-harness.ts';
+import { enterConsole } from '../../support/console-page.ts';
 import { placePeople, sleepOf } from '../people-by-hand.ts';
 
 const night = (day: string, average_hrv: number | null) =>
@@ -17,12 +18,7 @@ test.skipIf(!hasChromium)(
     });
     const served = await openConsoleHere(data);
     const browser = await openChromium();
-    const page = await (await browser.newContext({ viewport: { width: 1440, height: 900 } })).newPage();
-    const complaints: string[] = [];
-    page.on('console', message => message.type() === 'error' && complaints.push(message.text()));
-    page.on('pageerror', error => complaints.push(error.message));
-    await page.goto(served.createLink({ role: 'reader', person: null }));
-    await page.waitForURL(url => !url.pathname.endsWith('/enter'));
+    const { page, complaints } = await enterConsole(browser, served);
     await page.goto(`${served.url}/coverage?from=2025-01-01&to=2025-01-04&sort=name`);
     const group = page.getByRole('figure', { name: 'Night HRV, group' });
     const line = (id: string) => group.locator(`[data-person=${id}]`);

@@ -4,6 +4,7 @@ import { momentText } from '../../../src/console/page/parts/format.ts';
 import { violationsOf } from '../../support/axe.ts';
 import { hasChromium, openChromium } from '../../support/chromium.ts';
 import { openConsoleHere } from '../../support/console-harness.ts';
+import { letIn } from '../../support/console-page.ts';
 import { openWarehouse, withDuckDB } from '../../support/warehouse.ts';
 import { placePeople, sleepOf } from '../people-by-hand.ts';
 
@@ -32,6 +33,7 @@ test.skipIf(!hasChromium)('new rows wait behind a button, and what is read neith
   await publish(data, [event(10, 'sleep'), event(11, 'daily_sleep')]);
   const served = await openConsoleHere(data, { now: () => NOW });
   const context = await (await openChromium()).newContext({ viewport: { width: 1440, height: 900 } });
+  await letIn(context, served, { role: 'reader', person: null });
   const complaints: string[] = [];
   const open = async (path: string) => {
     const page = await context.newPage();
@@ -39,10 +41,6 @@ test.skipIf(!hasChromium)('new rows wait behind a button, and what is read neith
     await page.goto(`${served.url}${path}`);
     return page;
   };
-  const entering = await context.newPage();
-  await entering.goto(served.createLink({ role: 'reader', person: null }));
-  await entering.waitForURL(url => !url.pathname.endsWith('/enter'));
-  await entering.close();
   const operations = await open('/operations');
   const events = operations.getByRole('region', { name: 'Events' });
   const kinds = () => events.locator('tbody tr td:nth-child(3)').allTextContents();

@@ -1,20 +1,14 @@
 import { join } from 'node:path';
-import type { Page } from 'playwright-core';
 import { expect, onTestFinished, test } from 'vitest';
 import { violationsOf } from '../../support/axe.ts';
 import { hasChromium, openChromium } from '../../support/chromium.ts';
 import { openConsoleHere } from '../../support/console-harness.ts';
+import { enterConsole, letIn } from '../../support/console-page.ts';
 import { openHarness } from '../../support/harness.ts';
 import { startLiteralService } from '../../support/literal-service.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
 const folder = tempFolder();
-
-async function enter(page: Page, link: string, url: string): Promise<void> {
-  await page.goto(link);
-  await page.waitForURL(at => !at.pathname.endsWith('/enter'));
-  await page.goto(`${url}/operations`);
-}
 
 test.skipIf(!hasChromium)('an operator sees who is behind and resumes them, a reader only sees it; both follow what happens', async () => {
   const service = await startLiteralService('sleep');
@@ -33,10 +27,10 @@ test.skipIf(!hasChromium)('an operator sees who is behind and resumes them, a re
   const served = await openConsoleHere(data, { commands });
   const browser = await openChromium();
   const open = async (role: 'operator' | 'reader') => {
-    const page = await (await browser.newContext()).newPage();
-    page.on('pageerror', error => complaints.push(error.message));
-    await enter(page, served.createLink({ role, person: null }), served.url);
-    return page;
+    const looking = await enterConsole(browser, served, { role });
+    looking.page.on('pageerror', error => complaints.push(error.message));
+    await looking.open('/operations');
+    return looking.page;
   };
   const complaints: string[] = [];
   const reader = await open('reader');
@@ -62,7 +56,39 @@ test.skipIf(!hasChromium)('an operator sees who is behind and resumes them, a re
   await operator.reload();
   await operator.getByRole('button', { name: 'End the session of reader' }).last().click();
   await other.getByRole('heading', { name: 'The session is over.' }).waitFor({ timeout: 20_000 });
+  // On a phone a run that has all there is to say stays within its card.
+  const run = { id: 'r', kind: 'backfill', from: '2025-01-01', to: '2025-12-31', started: 1_760_000_000, waits_for: null };
+  const runs = [{ ...run, planned: 1234, done: 1000, failed: 12, state: 'interrupted', is_active: true }];
+  await operator.route('**/api/runs', route => route.fulfill({ json: { runs } }));
+  await operator.setViewportSize({ width: 390, height: 800 });
+  await operator.reload();
+  const stop = operator.getByRole('button', { name: 'Stop… backfill' });
+  await stop.waitFor();
+  const card = operator.locator('section.card', { has: stop });
+  const [table, whole] = await Promise.all([card.locator('table').boundingBox(), card.boundingBox()]);
+  expect((table?.x ?? 0) + (table?.width ?? 999)).toBeLessThan((whole?.x ?? 0) + (whole?.width ?? 0));
   await served.close();
   await reader.getByText('Connection lost, trying again.').waitFor();
   expect(complaints).toEqual([]);
+});
+
+test.skipIf(!hasChromium)('a session that is ended in one tab is over in another at once, though its stream tells nothing', async () => {
+  const data = join(folder, 'tabs');
+  const harness = await openHarness(data, 'http://127.0.0.1:9');
+  const served = await openConsoleHere(data, { commands: harness.commands });
+  const context = await (await openChromium()).newContext();
+  await letIn(context, served, { role: 'operator', person: null });
+  // Neither tab hears of the server by itself: the stream begins and is silent.
+  await context.route('**/api/stream', () => undefined);
+  const [first, second] = [await context.newPage(), await context.newPage()];
+  await first.goto(`${served.url}/operations`);
+  await second.goto(`${served.url}/coverage`);
+  await second.getByRole('heading', { name: 'Coverage' }).waitFor();
+  await first.getByRole('button', { name: 'End the session of operator' }).click();
+  for (const page of [first, second]) await page.getByRole('heading', { name: 'The session is over.' }).waitFor();
+  // Each asks once more, and then is silent.
+  const asked: string[] = [];
+  context.on('request', ({ url }) => asked.push(url()));
+  await second.evaluate('new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))');
+  expect(asked).toEqual([]);
 });

@@ -4,7 +4,9 @@ import { readSettings } from '../../../src/base/config.ts';
 import { violationsOf } from '../../support/axe.ts';
 import { hasChromium, openChromium } from '../../support/chromium.ts';
 import { type ConsoleHarness, openConsoleHere } from '../../support/console-harness.ts';
+import { enterConsole, type Looking } from '../../support/console-page.ts';
 import { openHarness } from '../../support/harness.ts';
+import { someOf } from '../../support/whole.ts';
 import { placePeople, sleepOf } from '../people-by-hand.ts';
 
 const NOW = Date.UTC(2025, 0, 16, 13, 45);
@@ -27,31 +29,68 @@ interface Look {
   colorScheme: 'light' | 'dark';
 }
 
-/** A browser that has come in; `complaints` has what it says against the page, and each request to elsewhere. */
-async function lookIn(
-  browser: Browser,
-  served: ConsoleHarness,
-  { width, colorScheme }: Look,
-): Promise<{ page: Page; complaints: string[] }> {
-  const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme, reducedMotion: 'reduce' });
-  const page = await context.newPage();
-  const complaints: string[] = [];
-  page.on('console', message => complaints.push(message.text()));
-  page.on('pageerror', error => complaints.push(error.message));
-  page.on('request', request => {
-    if (!request.url().startsWith(served.url) && !/^(blob|data):/.test(request.url())) complaints.push(request.url());
+/** Somebody before the overview. */
+async function lookIn(browser: Browser, served: ConsoleHarness, { width, colorScheme }: Look): Promise<Looking> {
+  const looking = await enterConsole(browser, served, {
+    ...{ viewport: { width, height: 900 }, colorScheme, reducedMotion: 'reduce', role: 'operator' },
   });
-  await page.goto(served.createLink({ role: 'operator', person: null }));
-  await page.getByRole('heading', { name: 'Good afternoon' }).waitFor();
-  return { page, complaints };
+  await looking.open('/');
+  await looking.page.getByRole('heading', { name: 'Good afternoon' }).waitFor();
+  return looking;
 }
 
 const LOOKS: Look[] = [1440, 390].flatMap(width => (['light', 'dark'] as const).map(colorScheme => ({ width, colorScheme })));
 
+const TRENDS =
+  '/api/people/ann/trends?day=2025-01-15&metrics=average_hrv%2Clowest_heart_rate%2Ctemperature_deviation%2Ctotal_sleep_duration%2Caverage_breath%2Csleep_score&days=90';
+
+test.skipIf(!hasChromium)('what a page asks first is on its way before its code, and is asked once', async () => {
+  const served = await openConsoleHere(await placePeople(PEOPLE), { now: () => NOW });
+  const { page, complaints } = await lookIn(await openChromium(), served, { width: 1440, colorScheme: 'light' });
+  for (const [path, heading, asked] of [
+    ['/?sort=name', 'Good afternoon', ['/api/people?q=&sort=name&page=1']],
+    ['/people/ann?day=2025-01-15', 'ann', ['/api/people/ann/day/2025-01-15', '/api/people/ann/night/2025-01-15', TRENDS]],
+  ] as const) {
+    const requests: string[] = [];
+    const note = (request: { url(): string }) => requests.push(request.url().slice(served.url.length));
+    page.on('request', note);
+    await page.goto(`${served.url}${path}`);
+    await page.getByRole('heading', { name: heading }).first().waitFor();
+    page.off('request', note);
+    const found = requests.filter(one => /^\/api\/(session|people\?|people\/ann\/((day|night)\/2025-01-15|trends))/.test(one));
+    expect(found.sort()).toEqual([...asked, '/api/session'].sort());
+    // One is listed when its answer has come.
+    const listBegun = () =>
+      page.evaluate<string[]>("performance.getEntriesByType('resource').filter(one => one.initiatorType === 'link').map(one => one.name)");
+    await expect
+      .poll(async () => (await listBegun()).map(one => one.slice(served.url.length)), { timeout: 10_000 })
+      .toEqual(expect.arrayContaining(found));
+  }
+  expect(complaints).toEqual([]);
+});
+
+test.skipIf(!hasChromium)('trends are asked again by who steps out of their range', async () => {
+  const served = await openConsoleHere(await placePeople(PEOPLE), { now: () => NOW });
+  const { page } = await lookIn(await openChromium(), served, { width: 1440, colorScheme: 'light' });
+  await page.goto(`${served.url}/people/ann?day=2025-01-15&range=30d`);
+  await page.locator('.trend').first().waitFor();
+  const asked: (string | null)[] = [];
+  page.on('request', request => {
+    const { pathname, searchParams } = new URL(request.url());
+    if (pathname.endsWith('/trends')) asked.push(searchParams.get('day'));
+  });
+  await page.keyboard.press('ArrowLeft');
+  await page.locator('.trend .shown[data-shown="2025-01-14"]').first().waitFor({ state: 'attached' });
+  expect(asked).toEqual([]);
+  await page.goto(`${served.url}/people/ann?day=2025-01-15&range=90d`);
+  await page.locator('.trend').first().waitFor();
+  expect(asked).toEqual(['2025-01-15']);
+});
+
 test.skipIf(!hasChromium)('thirty people are shown, with names of all kinds, in each width and colour, for everybody to use', async () => {
   const served = await openConsoleHere(await placePeople(PEOPLE), { now: () => NOW });
   const browser = await openChromium();
-  for (const look of LOOKS) {
+  for (const look of someOf(LOOKS, { more: 2 })) {
     const { page, complaints } = await lookIn(browser, served, look);
     const name = `${look.width} ${look.colorScheme}`;
     expect(await page.locator('.people tbody tr').count(), name).toBe(30);
@@ -66,7 +105,6 @@ test.skipIf(!hasChromium)('thirty people are shown, with names of all kinds, in 
       expect(await violationsOf(page), `raster ${name}`).toEqual([]);
     }
     expect(complaints, name).toEqual([]);
-    await page.context().close();
   }
 });
 
@@ -157,8 +195,8 @@ test.skipIf(!hasChromium)(
 test.skipIf(!hasChromium)('where nobody is followed the page says how to begin', async () => {
   const served = await openConsoleHere(await placePeople({}));
   const browser = await openChromium();
-  const page = await browser.newPage();
-  await page.goto(served.createLink({ role: 'operator', person: null }));
+  const { page, open } = await enterConsole(browser, served, { role: 'operator' });
+  await open('/');
   await page.getByRole('heading', { name: 'Sign in the first person' }).waitFor();
   expect(await page.locator('pre').allInnerTexts()).toEqual(['ringneck account add NAME', 'ringneck demo --keep']);
   expect(await violationsOf(page)).toEqual([]);
@@ -205,4 +243,19 @@ test.skipIf(!hasChromium)('where nobody is followed an operator makes the first 
   await page.goto(served.createLink({ role: 'reader', person: null }));
   await page.getByText('ringneck account invite NAME').waitFor();
   expect(await page.getByRole('button', { name: 'Make a sign-in link' }).count()).toBe(0);
+});
+
+test.skipIf(!hasChromium)('a cut link is said in the bar beside what fails, which is asked again once the link is back', async () => {
+  const served = await openConsoleHere(await placePeople(PEOPLE), { now: () => NOW });
+  const { page, open } = await enterConsole(await openChromium(), served);
+  await open('/people/ann?day=2025-01-15');
+  await page.locator('.trend').first().waitFor();
+  await page.context().setOffline(true);
+  await page.keyboard.press('ArrowLeft');
+  await page.getByRole('alert').filter({ hasText: 'The console does not answer.' }).first().waitFor();
+  expect(await page.locator('.fresh').innerText()).toMatch(/Connection lost, trying again\.$/);
+  await page.context().setOffline(false);
+  await page.getByRole('heading', { name: 'ann · Tuesday 14 January' }).waitFor();
+  expect(await page.getByRole('alert').count()).toBe(0);
+  expect(await page.locator('.fresh').innerText()).not.toMatch(/Connection lost/);
 });

@@ -1,12 +1,12 @@
 import { expect, it } from 'vitest';
 import { createUserModel } from '../../../src/simulator/users/create-user-model.ts';
 import { ringBatteryLevel } from '../../../src/simulator/users/documents/battery.ts';
-import { createPeople } from '../../../src/simulator/users/people.ts';
 import { createPerson } from '../../../src/simulator/users/person.ts';
 import { createUserRecord } from '../../../src/simulator/users/user-record.ts';
 import { wholeView } from '../../../src/simulator/users/view.ts';
+import { allOf, yearOf } from './conformity.ts';
 
-const people = createPeople({ seed: 7, count: 3, from: '2025-01-01', to: '2025-12-31' });
+const people = yearOf(3);
 
 interface Reading {
   timestamp_unix: number;
@@ -16,11 +16,7 @@ interface Reading {
 }
 
 /** What the batteries of all tell in a year, person by person. */
-const years = people.persons.map(({ userId }) =>
-  Array.from({ length: 365 }, (_, i) => new Date(Date.UTC(2025, 0, 1 + i)).toISOString().slice(0, 10)).flatMap(
-    day => people.documents(userId, 'ring_battery_level', day) as unknown as Reading[],
-  ),
-);
+const years = people.persons.map(({ userId }) => allOf(people, userId, 'ring_battery_level') as unknown as Reading[]);
 
 it('a battery empties while the ring is worn and fills in its charger, the ring not being worn then', () => {
   for (const [index, rows] of years.entries()) {

@@ -26,23 +26,24 @@ export function daysOf({ from, to }: { from: string; to: string }): string[] {
   return days;
 }
 
-const years = new Map<string, People>();
+const years = new Map<number, People>();
 
-/** So many people through 2025, the same ones for all files of a worker: what one has made of their documents the others find. */
+/** The first so many people of a seed through 2025, the same ones for all files of a worker: what one has made of their documents the others find. */
 export function yearOf(count: number, seed = 7): People {
-  const key = `${count} ${seed}`;
-  const people = years.get(key) ?? createPeople({ seed, count, from: '2025-01-01', to: '2025-12-31' });
-  years.set(key, people);
-  return people;
+  const made = years.get(seed);
+  const isEnough = made && made.persons.length >= count;
+  const all = isEnough ? made : createPeople({ seed, count: Math.max(count, 4), from: '2025-01-01', to: '2025-12-31' });
+  years.set(seed, all);
+  return { ...all, persons: all.persons.slice(0, count) };
 }
 
-const known = new WeakMap<People, Map<string, WireDocument[]>>();
+const known = new WeakMap<People['documents'], Map<string, WireDocument[]>>();
 
-/** All documents of a person and resource, in order; for people whose lives are written: what was made once is not made again. */
-export function allOf(people: People, userId: string, resource: Resource | string): WireDocument[] {
+/** All documents of a person and resource, in order; for people whose lives are written: what was made once is not made again, and is not to be changed. */
+export function allOf(people: People, userId: string, resource: Resource | string): readonly WireDocument[] {
   const name = typeof resource === 'string' ? resource : resource.name;
-  const ofPeople = known.get(people) ?? new Map<string, WireDocument[]>();
-  known.set(people, ofPeople);
+  const ofPeople = known.get(people.documents) ?? new Map<string, WireDocument[]>();
+  known.set(people.documents, ofPeople);
   const key = `${userId} ${name}`;
   const documents = ofPeople.get(key) ?? makeAll(people, userId, name);
   ofPeople.set(key, documents);

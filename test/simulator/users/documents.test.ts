@@ -9,7 +9,7 @@ import { allOf, findStrange, yearOf } from './conformity.ts';
 describe.each(someOf([7, 1, 4_000_000_019], { more: 1 }))('a year of seed %i', seed => {
   const people = yearOf(4, seed);
   /** Of each person, by resource. */
-  let years: Map<string, WireDocument[]>[];
+  let years: Map<string, readonly WireDocument[]>[];
 
   beforeAll(() => {
     years = people.persons.map(({ userId }) => new Map(resources.map(resource => [resource.name, allOf(people, userId, resource)])));

@@ -96,7 +96,7 @@ describe('a sleep', () => {
 
   it('is alone in its time', () => {
     for (const { userId } of people.persons) {
-      const own = allOf(people, userId, 'sleep').sort((a, b) => secondsAt(a.bedtime_start) - secondsAt(b.bedtime_start));
+      const own = allOf(people, userId, 'sleep').toSorted((a, b) => secondsAt(a.bedtime_start) - secondsAt(b.bedtime_start));
       own.slice(1).forEach((sleep, i) => {
         expect(secondsAt(sleep.bedtime_start)).toBeGreaterThan(secondsAt(own[i]!.bedtime_end));
       });

@@ -25,13 +25,14 @@ function setUp(queueUrl?: string) {
   return {
     data,
     said: () => lines.map(line => (JSON.parse(line) as { msg: string }).msg),
-    async open(options: EventHarnessOptions = {}) {
+    async open({ later = false, ...options }: EventHarnessOptions = {}) {
       const harness = await openEventHarness(folder, {
         data,
         log,
         ...QUICK,
         ...(queueUrl ? { queueUrl } : {}),
         ...options,
+        later: true,
       });
       let closing: Promise<void> | undefined;
       const close = () => {
@@ -40,6 +41,8 @@ function setUp(queueUrl?: string) {
       };
       onTestFinished(close);
       const ada = await harness.person('ada', { daily_spo2: IDS.map((id, i) => spo2(`2025-03-0${i + 7}`, id)) });
+      // What waits since the start before would else be taken up while she has no token yet.
+      if (!later) await harness.start();
       return { harness, ada, close };
     },
   };

@@ -1,15 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
+import { shareRedis } from '../../queue/redis-server.ts';
 import { openEventHarness } from '../../support/event-harness.ts';
 import { night } from '../../support/nights.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 import { until } from '../../support/until.ts';
 
 const folder = tempFolder();
+const newQueue = shareRedis();
 const SLEEP = '/v2/usercollection/sleep';
 
 test('an event of a deletion removes nothing that another reading stores under other days meanwhile', async () => {
-  const harness = await openEventHarness(folder);
+  const harness = await openEventHarness(folder, { queueUrl: newQueue().RINGNECK_QUEUE_URL });
   onTestFinished(() => harness.close());
   harness.faults.on(`${SLEEP}/*`, { status: 404, json: { detail: 'Not Found' } });
   const person = await harness.person('moved', { sleep: [night('beside', '2025-02-23'), night('moving', '2025-03-04')] });
@@ -44,7 +46,7 @@ test('an event of a deletion removes nothing that another reading stores under o
 });
 
 test('an event of a deletion removes what was stored while another account is read', async () => {
-  const harness = await openEventHarness(folder, { delays: { confirmDelete: 1 } });
+  const harness = await openEventHarness(folder, { queueUrl: newQueue().RINGNECK_QUEUE_URL, delays: { confirmDelete: 1 } });
   onTestFinished(() => harness.close());
   harness.faults.on(`${SLEEP}/*`, { status: 404, json: { detail: 'Not Found' } });
   const person = await harness.person('brief', { sleep: [night('beside', '2025-03-03'), night('short', '2025-03-04')] });

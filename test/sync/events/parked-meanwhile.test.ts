@@ -1,15 +1,18 @@
 import { expect, test } from 'vitest';
 import { sleep } from '../../../schema/resources/sleep.ts';
 import { RangeReads } from '../../../src/sync/events/range-reads.ts';
+import { shareRedis } from '../../queue/redis-server.ts';
 import { openEventHarness } from '../../support/event-harness.ts';
 import { night } from '../../support/nights.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 import { until } from '../../support/until.ts';
 
 const folder = tempFolder();
+const newQueue = shareRedis();
 
 test('an event that waits for its place is not worked on with the token of a stranger that came meanwhile', async () => {
   const harness = await openEventHarness(folder, {
+    queueUrl: newQueue().RINGNECK_QUEUE_URL,
     settings: { specificationOnly: true },
     delays: { unreadable: [1, 2, 3], confirm: 1, confirmDelete: 1, failed: [1, 2, 3] },
   });
@@ -43,7 +46,7 @@ test('an event that waits for its place is not worked on with the token of a str
 });
 
 test('a range that is read with the token of a stranger brings nothing to an event that came with the right one', async () => {
-  const harness = await openEventHarness(folder, { later: true });
+  const harness = await openEventHarness(folder, { queueUrl: newQueue().RINGNECK_QUEUE_URL, later: true });
   await harness.person('ada', { sleep: [night('ada-1')] });
   await harness.person('ben', { sleep: [night('ben-1')] });
   const absent: string[] = [];

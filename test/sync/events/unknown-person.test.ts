@@ -6,12 +6,14 @@ import { silentLog } from '../../../src/base/log.ts';
 import { accountEntry } from '../../../src/ledger/accounts.ts';
 import { rememberErased } from '../../../src/sync/events/erased-ids.ts';
 import { listUnknownPersons } from '../../../src/sync/events/unknown-person.ts';
+import { shareRedis } from '../../queue/redis-server.ts';
 import { spo2 } from '../../service/documents.ts';
 import { openEventHarness } from '../../support/event-harness.ts';
 import { openHarness } from '../../support/harness.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
 const folder = tempFolder();
+const newQueue = shareRedis();
 const SPO2 = '/v2/usercollection/daily_spo2';
 
 /** A harness in which one account is there, whose person's id at the service nobody knows. */
@@ -19,6 +21,7 @@ async function setUp() {
   const warnings: unknown[][] = [];
   const log = { ...silentLog, warn: (...said: unknown[]) => void warnings.push(said) } as unknown as Log;
   const harness = await openEventHarness(folder, {
+    queueUrl: newQueue().RINGNECK_QUEUE_URL,
     log,
     delays: { unreadable: [1], confirm: 1, confirmDelete: 1, failed: [1, 2] },
     lookAgainMs: 5,

@@ -92,7 +92,7 @@ test('an account or a collection that does not exist is wrong usage that names t
   const ask = (selection: object) => prepareRequest({ warehouse, collections }, selection, range);
   await expect(ask({ users: ['zoe'] })).rejects.toThrow(new UsageError('no account "zoe": there is ada'));
   await expect(ask({ users: ['dee'] })).rejects.toThrow('no account "dee": there is ada');
-  await expect(ask({ collections: ['slep'] })).rejects.toThrow(/^no resource "slep": there are daily_readiness, .*, heart_rate$/);
+  await expect(ask({ collections: ['slep'] })).rejects.toThrow(/^no collection "slep": there are daily_readiness, .*, heart_rate$/);
 });
 
 test('collections that were refused are told, where they were asked for', async () => {

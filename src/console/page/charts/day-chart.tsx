@@ -3,7 +3,7 @@ import { type ScaleLinear, scaleLinear } from 'd3-scale';
 import { area, line } from 'd3-shape';
 import { clock, offsetName } from '../parts/format.ts';
 import { Plot } from '../parts/plot.tsx';
-import { type Bucket, bucketsOf, type Day, gapsOf, offsetAt, stretchesBy, tagName, ZONES } from './day-model.ts';
+import { type Bucket, bucketsOf, type Day, gapsOf, heartRange, isOver, offsetAt, stretchesBy, tagName, zonesInView } from './day-model.ts';
 import { Hours } from './hours.tsx';
 
 const LEFT = 44;
@@ -49,7 +49,7 @@ function Drawn({ day, buckets, width, at }: { day: Day; buckets: readonly Bucket
       <Events day={day} x={x} />
       <HeartRate day={day} buckets={buckets} x={x} />
       <Sources buckets={buckets} x={x} />
-      <Mets buckets={buckets} x={x} />
+      <Mets day={day} buckets={buckets} x={x} />
       {day.clocks.slice(1).map(({ start, offset }) => (
         <g key={start} data-seam={start}>
           <line class="seam" x1={x(start)} x2={x(start)} y1={EVENTS.y} y2={BASE} />
@@ -139,10 +139,10 @@ function Events({ day, x }: { day: Day; x: Scale }) {
   );
 }
 
-function HeartRate({ day: { maximum }, buckets, x }: { day: Day; buckets: readonly Bucket[]; x: Scale }) {
-  const measured = buckets.filter(({ median }) => median !== null);
-  const [low = 40, high = 100] = extent(measured.flatMap(({ lowest, highest }) => [lowest ?? 0, highest ?? 0]));
-  const y = scaleLinear([low, Math.max(high, low + 1)], [HEART.y + HEART.height, HEART.y]).nice(5);
+function HeartRate({ day, buckets, x }: { day: Day; buckets: readonly Bucket[]; x: Scale }) {
+  const { maximum } = day;
+  const shown = heartRange(buckets);
+  const y = scaleLinear(shown ?? [0, 1], [HEART.y + HEART.height, HEART.y]);
   const [, until = 0] = x.range();
   const runs = stretchesBy(buckets, ({ median }) => median !== null).filter(({ value }) => value);
   const middle = ({ at }: Bucket) => x(at + 150);
@@ -155,11 +155,14 @@ function HeartRate({ day: { maximum }, buckets, x }: { day: Day; buckets: readon
   return (
     <g class="series heart_rate" data-series="heart_rate">
       <text class="small" x={LEFT} y={HEART.y - 6}>
-        {measured.length ? 'Heart rate, beats/min' : 'Heart rate: none came'}
+        {shown ? 'Heart rate, beats/min' : 'Heart rate: none came'}
       </text>
-      {measured.length > 0 && <Values y={y} until={until} count={5} />}
-      <Gaps gaps={gapsOf(buckets, ({ median }) => median)} x={x} y={HEART.y} height={HEART.height} />
-      {maximum && ZONES.map(share => <Zone key={share} share={share} maximum={maximum.heart_rate} y={y} until={until} />)}
+      {shown && <Values y={y} until={until} count={5} />}
+      <Gaps gaps={gapsOf(day, buckets, ({ median }) => median)} x={x} y={HEART.y} height={HEART.height} />
+      {maximum &&
+        zonesInView(maximum.heart_rate, shown).map(share => (
+          <Zone key={share} share={share} y={y(share * maximum.heart_rate)} until={until} />
+        ))}
       {runs.map(({ buckets: run }) => (
         <g key={run[0]?.at}>
           {run.length > 1 && <path class="range" d={range(run) ?? ''} />}
@@ -176,14 +179,11 @@ function HeartRate({ day: { maximum }, buckets, x }: { day: Day; buckets: readon
   );
 }
 
-function Zone({ share, maximum, y, until }: { share: number; maximum: number; y: Scale; until: number }) {
-  const value = share * maximum;
-  const [low = 0, high = 0] = y.domain();
-  if (value < low || value > high) return null;
+function Zone({ share, y, until }: { share: number; y: number; until: number }) {
   return (
     <g data-zone={share}>
-      <line class="zone" x1={LEFT} x2={until} y1={y(value)} y2={y(value)} />
-      <text class="small" x={until + 6} y={y(value) + 4}>
+      <line class="zone" x1={LEFT} x2={until} y1={y} y2={y} />
+      <text class="small" x={until + 6} y={y + 4}>
         {Math.round(share * 100)} %
       </text>
     </g>
@@ -232,7 +232,7 @@ function Sources({ buckets, x }: { buckets: readonly Bucket[]; x: Scale }) {
 /** Moderate and vigorous activity begin here. */
 const LEVELS = [3, 6] as const;
 
-function Mets({ buckets, x }: { buckets: readonly Bucket[]; x: Scale }) {
+function Mets({ day, buckets, x }: { day: Day; buckets: readonly Bucket[]; x: Scale }) {
   const known = buckets.filter(({ met }) => met !== null);
   const [, high = 1] = extent(known, ({ met }) => met ?? 0);
   const y = scaleLinear([0, Math.max(7, high)], [BASE, MET.y]);
@@ -244,7 +244,7 @@ function Mets({ buckets, x }: { buckets: readonly Bucket[]; x: Scale }) {
       <text class="small" x={LEFT} y={MET.y - 6}>
         {known.length ? 'Metabolic equivalent (MET)' : 'MET: none came'}
       </text>
-      <Gaps gaps={gapsOf(buckets, ({ met }) => met)} x={x} y={MET.y} height={MET.height} />
+      <Gaps gaps={gapsOf(day, buckets, ({ met }) => met)} x={x} y={MET.y} height={MET.height} />
       {LEVELS.map(level => (
         <g key={level} class="axis">
           <line x1={LEFT} x2={until} y1={y(level)} y2={y(level)} />
@@ -262,7 +262,11 @@ function tellBucket(day: Day, bucket: Bucket | undefined): string {
   if (!bucket) return '';
   const { at, median, lowest, highest, source, met } = bucket;
   const heart =
-    median === null ? 'no heart rate' : `heart rate ${Math.round(median)} (${lowest} to ${highest}), ${source ?? 'source not known'}`;
+    median === null
+      ? isOver(day, bucket)
+        ? 'no heart rate'
+        : 'not come yet'
+      : `heart rate ${Math.round(median)} (${lowest} to ${highest}), ${source ?? 'source not known'}`;
   const events = day.events
     .filter(({ start, end }) => start < at + 300 && (end ?? start) >= at)
     .map(({ kind, name }) => (kind === 'tag' ? tagName(name) : name));

@@ -1,3 +1,5 @@
+import { extent } from 'd3-array';
+import { scaleLinear } from 'd3-scale';
 import type { AnswerOf } from '../../api/routes.ts';
 import type { DataTable } from '../parts/data-table.ts';
 import { localText } from '../parts/format.ts';
@@ -48,11 +50,20 @@ export function stretchesBy<Value>(buckets: readonly Bucket[], toValue: (bucket:
   return stretches;
 }
 
+/** Whether something can have come of these 5 minutes by now. */
+export const isOver = ({ until }: Pick<Day, 'until'>, { at }: Bucket) => at < until;
+
 /** Where there is no value for 10 minutes and more. */
-export const gapsOf = (buckets: readonly Bucket[], toValue: (bucket: Bucket) => number | null): { start: number; end: number }[] =>
+export const gapsOf = (
+  { until }: Pick<Day, 'until'>,
+  buckets: readonly Bucket[],
+  toValue: (bucket: Bucket) => number | null,
+): { start: number; end: number }[] =>
   stretchesBy(buckets, bucket => toValue(bucket) !== null).flatMap(({ value, buckets: run }) => {
     const [first] = run;
-    return value || !first || run.length < 2 ? [] : [{ start: first.at, end: first.at + run.length * BUCKET }];
+    if (value || !first) return [];
+    const gap = { start: first.at, end: Math.min(until, first.at + run.length * BUCKET) };
+    return gap.end - gap.start < 2 * BUCKET ? [] : [gap];
   });
 
 /** Seconds east of UTC at a moment. */
@@ -60,7 +71,22 @@ export const offsetAt = ({ clocks }: Pick<Day, 'clocks'>, at: number) =>
   (clocks.findLast(({ start }) => start <= at) ?? clocks[0])?.offset ?? 0;
 
 /** Shares of the maximum at which zones begin. */
-export const ZONES = [0.5, 0.6, 0.7, 0.8, 0.9] as const;
+const ZONES = [0.5, 0.6, 0.7, 0.8, 0.9] as const;
+
+/** The heart rates between which it is drawn; null where none came. */
+export function heartRange(buckets: readonly Bucket[]): readonly [low: number, high: number] | null {
+  const [low, high = 0] = extent(buckets.flatMap(({ lowest, highest }) => [lowest, highest]).filter(rate => rate !== null));
+  if (low === undefined) return null;
+  const [from = low, to = high] = scaleLinear([low, Math.max(high, low + 1)], [0, 1])
+    .nice(5)
+    .domain();
+  return [from, to];
+}
+
+/** Shares of the maximum whose lines are in view. */
+export function zonesInView(maximum: number, range: ReturnType<typeof heartRange>): number[] {
+  return range === null ? [] : ZONES.filter(share => share * maximum >= range[0] && share * maximum <= range[1]);
+}
 
 export const tagName = (name: string) => name.replace(/^tag_(generic_)?/, '').replaceAll('_', ' ');
 

@@ -2,7 +2,6 @@ import { offsetName } from '../parts/format.ts';
 import type { RasterModel } from './raster-model.ts';
 
 const DAY = 86_400;
-const WIDTH = 240;
 const HEIGHT = 12;
 
 /** The deeper the taller: what colours say is also there without them. */
@@ -10,8 +9,8 @@ const HEIGHTS: Readonly<Record<string, number>> = { d: 11, l: 7.5, r: 5, a: 2, '
 const NAMES: Readonly<Record<string, string>> = { d: 'deep', l: 'light', r: 'rem', a: 'awake', '?': 'unknown' };
 
 /** One row of the raster, for paper: noon to noon. */
-export function RasterStrip({ model, row }: { model: RasterModel; row: number }) {
-  const x = (seconds: number) => (seconds / DAY) * WIDTH;
+export function RasterStrip({ model, row, width }: { model: RasterModel; row: number; width: number }) {
+  const x = (seconds: number) => (seconds / DAY) * width;
   const pieces = model.pieces.filter(piece => piece.row === row);
   const isFreeAtEnd = pieces.every(({ to }) => to < 0.8 * DAY);
   // Which clock the first night has is said elsewhere.
@@ -20,15 +19,15 @@ export function RasterStrip({ model, row }: { model: RasterModel; row: number })
     .filter(move => move.row === row)
     .map(({ offset }) => offsetName(offset));
   return (
-    <svg class="raster-strip" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} width={WIDTH} height={HEIGHT} aria-hidden="true">
+    <svg class="raster-strip" viewBox={`0 0 ${width} ${HEIGHT}`} width={width} height={HEIGHT} aria-hidden="true">
       {[0.25, 0.5, 0.75].map(part => (
-        <line key={part} class="grid" x1={part * WIDTH} x2={part * WIDTH} y1={0} y2={HEIGHT} />
+        <line key={part} class="grid" x1={part * width} x2={part * width} y1={0} y2={HEIGHT} />
       ))}
       {pieces.map(({ from, to, stage }) => (
         <Bar key={from} stage={stage} x={x(from)} width={x(to) - x(from)} data={{ 'data-from': from, 'data-to': to }} />
       ))}
       {moved.length > 0 && (
-        <text class="moved" x={isFreeAtEnd ? WIDTH - 1 : 1} y={HEIGHT - 3} text-anchor={isFreeAtEnd ? 'end' : 'start'}>
+        <text class="moved" x={isFreeAtEnd ? width - 1 : 1} y={HEIGHT - 3} text-anchor={isFreeAtEnd ? 'end' : 'start'}>
           {moved.join(', ')}
         </text>
       )}
@@ -49,11 +48,11 @@ function Bar({ stage, x, width, data = {} }: BarProps) {
 }
 
 /** The hours above the rows. */
-export function RasterHours() {
+export function RasterHours({ width }: { width: number }) {
   return (
-    <svg class="raster-strip axis" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} width={WIDTH} height={HEIGHT} aria-hidden="true">
+    <svg class="raster-strip axis" viewBox={`0 0 ${width} ${HEIGHT}`} width={width} height={HEIGHT} aria-hidden="true">
       {['12:00', '18:00', '00:00', '06:00', '12:00'].map((hour, quarter) => (
-        <text key={quarter} x={(quarter / 4) * WIDTH} y={9} text-anchor={quarter === 0 ? 'start' : quarter === 4 ? 'end' : 'middle'}>
+        <text key={quarter} x={(quarter / 4) * width} y={9} text-anchor={quarter === 0 ? 'start' : quarter === 4 ? 'end' : 'middle'}>
           {hour}
         </text>
       ))}

@@ -49,13 +49,17 @@ interface DrawingProps extends Omit<TrendChartProps, 'label'> {
 export function TrendDrawing({ metric, points, from, to, shown = '', width, height = HEIGHT, at }: DrawingProps) {
   const base = height - DATES;
   const x = scaleLinear([dayNumber(from), Math.max(dayNumber(to), dayNumber(from) + 1)], [LEFT, width - RIGHT]);
-  const [low = 0, high = 1] = extent(points.flatMap(point => [...bandOf(point), ...(point.value === null ? [] : [point.value])]));
-  const y = scaleLinear([low, high > low ? high : low + 1], [base - 6, TOP]).nice(4);
+  const [low, high = 1] = extent(points.flatMap(point => [...bandOf(point), ...(point.value === null ? [] : [point.value])]));
+  const y = scaleLinear([low ?? 0, low === undefined || high > low ? high : low + 1], [base - 6, TOP]).nice(4);
   const xOf = ({ day }: Point) => x(Math.max(dayNumber(day), dayNumber(from)));
   const across = { x: xOf, y, base };
   return (
     <svg class="trend" viewBox={`0 0 ${width} ${height}`} height={height} aria-hidden="true">
-      <Values metric={metric} y={y} until={width - RIGHT} />
+      {low === undefined ? (
+        <Nothing x={(LEFT + width - RIGHT) / 2} y={height / 2} />
+      ) : (
+        <Values metric={metric} y={y} until={width - RIGHT} />
+      )}
       <Dates from={from} to={to} x={x} base={base} />
       {shown >= from && shown <= to && (
         <line class="shown" x1={x(dayNumber(shown))} x2={x(dayNumber(shown))} y1={TOP} y2={base} data-shown={shown} />
@@ -117,6 +121,15 @@ function Last({ metric, points, x, y, room }: Across & { metric: Metric; points:
         {metricText(metric, last.value)}
       </text>
     </>
+  );
+}
+
+/** In place of an axis, which would claim a range that is not known. */
+function Nothing({ x, y }: { x: number; y: number }) {
+  return (
+    <text class="small" x={x} y={y} text-anchor="middle" data-nothing>
+      no value in these days
+    </text>
   );
 }
 

@@ -6,19 +6,29 @@ import { MARKED } from '../charts/usual-chart.tsx';
 import { clock, dayName } from '../parts/format.ts';
 import { isMetric, metricText, wordsOf } from '../parts/metrics.ts';
 
+/** Pixels of a strip beside as many metrics as there can be; what fewer of them leave is the strip's. */
+const STRIP = 240;
+const COLUMN = 40;
+const MOST = 6;
+
 /** The raster, whose rows go on as those of the table: a night is one line. */
 export function Nights({ report: { raster, trends, missing } }: { report: Report }) {
   const model = rasterModel(raster, 'own');
+  const width = STRIP + COLUMN * (MOST - trends.length);
   return (
     <section class="nights" aria-label="Nights">
       <StripLegend />
       <table>
+        <colgroup>
+          <col />
+          <col width={width} />
+        </colgroup>
         <thead>
           <tr>
             <th scope="col">Day</th>
             <th scope="col">
               <span class="unseen">Stages, from noon to noon</span>
-              <RasterHours />
+              <RasterHours width={width} />
             </th>
             <th scope="col">In bed</th>
             {trends.map(({ metric }) => isMetric(metric) && <Head key={metric} {...wordsOf(metric)} />)}
@@ -26,7 +36,7 @@ export function Nights({ report: { raster, trends, missing } }: { report: Report
         </thead>
         <tbody>
           {model.rows.map((night, row) => (
-            <Night key={night.day} {...{ model, row, night, trends }} why={missing[night.day]} />
+            <Night key={night.day} {...{ model, row, night, trends, width }} why={missing[night.day]} />
           ))}
         </tbody>
       </table>
@@ -48,11 +58,12 @@ interface NightProps {
   row: number;
   night: RasterRow;
   trends: readonly Trend[];
+  width: number;
   /** Why there is no night. */
   why: string | undefined;
 }
 
-function Night({ model, row, night, trends, why }: NightProps) {
+function Night({ model, row, night, trends, width, why }: NightProps) {
   const { day } = night;
   const isDrawn = model.pieces.some(piece => piece.row === row);
   const [weekday = ''] = dayName(day).split(' ');
@@ -61,7 +72,9 @@ function Night({ model, row, night, trends, why }: NightProps) {
       <th scope="row">
         <span class="weekday">{weekday.slice(0, 3)}</span> {Number(day.slice(8))}
       </th>
-      <td class="strip-cell">{isDrawn || !why ? <RasterStrip model={model} row={row} /> : <span class="why">— {why}</span>}</td>
+      <td class="strip-cell">
+        {isDrawn || !why ? <RasterStrip model={model} row={row} width={width} /> : <span class="why">— {why}</span>}
+      </td>
       <td class="times">{timesOf(night)}</td>
       {trends.map(trend => (
         <Value key={trend.metric} trend={trend} day={day} />

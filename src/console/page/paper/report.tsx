@@ -17,6 +17,8 @@ export const renderReport: RenderReport = report =>
 
 function Page({ report }: { report: Report }) {
   const { id, name } = report;
+  const beside = besideOf(report.trends.length);
+  const height = report.trends.length > beside ? HEIGHT : ONE_ROW;
   return (
     <html lang="en" data-theme="light">
       <head>
@@ -37,9 +39,9 @@ function Page({ report }: { report: Report }) {
           </header>
           <Sentence of={report.sentence} />
           <Nights report={report} />
-          <section class="trends" aria-label="Trends">
+          <section class="trends" aria-label="Trends" data-beside={beside}>
             {report.trends.map(trend => (
-              <TrendFigure key={trend.metric} trend={trend} from={report.from} to={report.to} />
+              <TrendFigure key={trend.metric} trend={trend} beside={beside} height={height} from={report.from} to={report.to} />
             ))}
           </section>
           <div class="notes">
@@ -64,11 +66,24 @@ function Notes({ title, lines }: { title: string; lines: readonly string[] }) {
   );
 }
 
-/** Pixels: three beside each other on A4. */
-const WIDTH = 224;
-const HEIGHT = 114;
+/** How many trends stand beside each other, so that they fill the width: at most three. */
+const besideOf = (count: number) => (count === 4 ? 2 : Math.min(3, count));
 
-function TrendFigure({ trend, from, to }: { trend: Trend; from: string; to: string }) {
+/** Pixels: of the width of A4, between neighbours, and of the height of two rows, or of the only one. */
+const WIDTH = 703;
+const GAP = 14;
+const HEIGHT = 114;
+const ONE_ROW = 230;
+
+interface TrendFigureProps {
+  trend: Trend;
+  beside: number;
+  height: number;
+  from: string;
+  to: string;
+}
+
+function TrendFigure({ trend, beside, height, from, to }: TrendFigureProps) {
   const { metric } = trend;
   if (!isMetric(metric)) return null;
   const { name, unit } = wordsOf(metric);
@@ -82,7 +97,12 @@ function TrendFigure({ trend, from, to }: { trend: Trend; from: string; to: stri
         <p class="second">{findingOf(metric, trend)}</p>
       </figcaption>
       <div class="plot">
-        <TrendDrawing {...{ metric, from, to }} points={pointsOf(trend, from, to)} width={WIDTH} height={HEIGHT} />
+        <TrendDrawing
+          {...{ metric, from, to }}
+          points={pointsOf(trend, from, to)}
+          width={Math.floor((WIDTH - GAP * (beside - 1)) / beside)}
+          height={height}
+        />
       </div>
     </figure>
   );

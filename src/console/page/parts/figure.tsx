@@ -20,10 +20,13 @@ interface FigureProps {
   class?: string;
   /** False where there is nothing drawn but text. */
   hasPicture?: boolean;
+  /** False where it is a table itself. */
+  hasTable?: boolean;
 }
 
 /** A chart with its finding, and the same as a table, a query, a CSV file and a picture. */
-export function Figure({ title, note, finding, table, sql, file, children, class: name = '', hasPicture = true }: FigureProps) {
+export function Figure({ title, note, finding, table, sql, file, children, class: name = '', ...has }: FigureProps) {
+  const { hasPicture = true, hasTable = true } = has;
   const [open, setOpen] = useState<'table' | 'sql' | null>(null);
   const plot = useRef<HTMLDivElement>(null);
   const id = useId();
@@ -37,9 +40,11 @@ export function Figure({ title, note, finding, table, sql, file, children, class
         <h2 id={`${id}t`}>{title}</h2>
         {note !== undefined && <span class="second">{note}</span>}
         <span class="figure-tools">
-          <button type="button" aria-expanded={open === 'table'} onClick={toggle('table')}>
-            Table<span class="unseen"> of {title}</span>
-          </button>
+          {hasTable && (
+            <button type="button" aria-expanded={open === 'table'} onClick={toggle('table')}>
+              Table<span class="unseen"> of {title}</span>
+            </button>
+          )}
           {sql !== undefined && (
             <button type="button" aria-expanded={open === 'sql'} onClick={toggle('sql')}>
               SQL<span class="unseen"> of {title}</span>

@@ -3,6 +3,7 @@ import { Act } from '../parts/act.tsx';
 import { dayName, localText } from '../parts/format.ts';
 import { Shown } from '../parts/state.tsx';
 import { useAnswer } from '../parts/use-answer.ts';
+import { Whole } from '../parts/whole.tsx';
 
 const WORDS: Readonly<Record<string, string>> = {
   empty: 'empty at the service',
@@ -36,32 +37,37 @@ export function CellCard({ id, day }: { id: string; day: string }) {
                 onDone={cell.again}
               />
             </p>
-            <table>
-              <thead>
-                <tr>
-                  <th scope="col">Collection</th>
-                  <th scope="col">State</th>
-                  <th scope="col">Reason</th>
-                  <th scope="col" class="count">
-                    Documents
-                  </th>
-                  <th scope="col">Last read, UTC</th>
-                  <th scope="col">Run</th>
-                </tr>
-              </thead>
-              <tbody>
-                {rows.collection.map((name, at) => (
-                  <tr key={name}>
-                    <th scope="row">{name}</th>
-                    <td>{stateWord(rows.state[at] ?? '')}</td>
-                    <td>{rows.reason[at] ?? '—'}</td>
-                    <td class="count">{rows.documents[at]}</td>
-                    <td>{readText(rows.read_at[at])}</td>
-                    <td>{rows.run_kind[at] ? `${rows.run_kind[at]}, ${rows.run_state[at]}` : '—'}</td>
+            {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard */}
+            <section class="rows" aria-label="Collections" tabIndex={0}>
+              <table>
+                <thead>
+                  <tr>
+                    <th scope="col">Collection</th>
+                    <th scope="col">State</th>
+                    <th scope="col">Reason</th>
+                    <th scope="col" class="count">
+                      Documents
+                    </th>
+                    <th scope="col">Last read, UTC</th>
+                    <th scope="col">Run</th>
                   </tr>
-                ))}
-              </tbody>
-            </table>
+                </thead>
+                <tbody>
+                  {rows.collection.map((name, at) => (
+                    <tr key={name}>
+                      <th scope="row">{name}</th>
+                      <td>{stateWord(rows.state[at] ?? '')}</td>
+                      <td>{rows.reason[at] ?? '—'}</td>
+                      <td class="count">{rows.documents[at]}</td>
+                      <td>
+                        <Whole text={readText(rows.read_at[at])} />
+                      </td>
+                      <td>{rows.run_kind[at] ? `${rows.run_kind[at]}, ${rows.run_state[at]}` : '—'}</td>
+                    </tr>
+                  ))}
+                </tbody>
+              </table>
+            </section>
           </>
         )}
       </Shown>

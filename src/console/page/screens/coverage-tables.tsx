@@ -1,7 +1,7 @@
 import type { AnswerOf } from '../../api/routes.ts';
 import { setQuery } from '../location.ts';
-import { csvOf, type DataTable } from '../parts/data-table.ts';
-import { save } from '../parts/save.ts';
+import type { DataTable } from '../parts/data-table.ts';
+import { Figure } from '../parts/figure.tsx';
 import { stateWord } from './coverage-cell.tsx';
 
 type Answer = AnswerOf<'GET coverage'>;
@@ -10,9 +10,16 @@ type Answer = AnswerOf<'GET coverage'>;
 export function Reasons({ answer, query }: { answer: Answer; query: URLSearchParams }) {
   const [state, reason] = [query.get('state'), query.get('reason')];
   return (
-    <section class="card">
-      <h2>Why</h2>
-      <p class="second">counts are of people, collections and days; press one to see its people alone</p>
+    <Figure
+      title="Why"
+      note="press a state to see its people alone"
+      finding="Cells are people, collections and days."
+      table={() => reasonTable(answer)}
+      sql={answer.sql.reasons}
+      file={`reasons-${answer.from}-${answer.to}`}
+      hasPicture={false}
+      hasTable={false}
+    >
       <table>
         <thead>
           <tr>
@@ -48,15 +55,22 @@ export function Reasons({ answer, query }: { answer: Answer; query: URLSearchPar
           })}
         </tbody>
       </table>
-    </section>
+    </Figure>
   );
 }
+
+const reasonTable = ({ reasons }: Answer): DataTable => [
+  { name: 'state', values: reasons.map(({ state }) => stateWord(state)) },
+  { name: 'reason', values: reasons.map(({ reason }) => reason || null) },
+  { name: 'cells', values: reasons.map(({ cells }) => cells) },
+  { name: 'people', values: reasons.map(({ people }) => people) },
+];
 
 const percent = (share: number | null) => (share === null ? '—' : `${Math.round(share * 100)} %`);
 
 /** Nights and wear of each person. */
 export function Compliance({ answer }: { answer: Answer }) {
-  const { people, from, to, hours } = answer;
+  const { people, from, to, hours, sql } = answer;
   const table: DataTable = [
     { name: 'person', values: people.map(({ id }) => id) },
     { name: 'nights', values: people.map(({ nights }) => nights) },
@@ -67,8 +81,15 @@ export function Compliance({ answer }: { answer: Answer }) {
     { name: `days worn for ${hours} h`, values: people.map(({ valid_days: days }) => days) },
   ];
   return (
-    <section class="card">
-      <h2>Compliance</h2>
+    <Figure
+      title="Compliance"
+      finding="Worn: of the time that was recorded. A day of which nothing was recorded is not valid."
+      table={() => table}
+      sql={sql.compliance}
+      file={`compliance-${from}-${to}`}
+      hasPicture={false}
+      hasTable={false}
+    >
       <p class="second">
         <label>
           A valid day is worn for at least{' '}
@@ -81,10 +102,7 @@ export function Compliance({ answer }: { answer: Answer }) {
             onChange={event => setQuery({ hours: event.currentTarget.value || null }, { replace: true })}
           />{' '}
           h
-        </label>{' '}
-        <button type="button" onClick={() => save(new Blob([csvOf(table)], { type: 'text/csv' }), `compliance-${from}-${to}.csv`)}>
-          CSV<span class="unseen"> of compliance</span>
-        </button>
+        </label>
       </p>
       <table>
         <thead>
@@ -115,6 +133,6 @@ export function Compliance({ answer }: { answer: Answer }) {
           ))}
         </tbody>
       </table>
-    </section>
+    </Figure>
   );
 }

@@ -114,8 +114,8 @@ function MatrixCard({ answer, open }: { answer: Answer; open: { id: string; day:
   return (
     <Figure
       title="People by days"
-      note="the worst state of a day’s collections; press a cell for the reason"
-      finding={answer.sentence}
+      note="what is known of each day; press a cell for the reason, by collection"
+      finding={findingOf(answer)}
       table={() => tableOf(answer)}
       sql={`FROM sync.coverage_between('${from}', '${to}');`}
       file={`coverage-${from}-${to}`}
@@ -133,8 +133,8 @@ function MatrixCard({ answer, open }: { answer: Answer; open: { id: string; day:
         <Matrix rows={people} from={from} onOpen={(id, day) => setQuery({ cell: `${id}/${day}` }, { replace: open !== null })} />
       </div>
       <p class="second">
-        Part of a day is missing where sleep, scores, activity or heart rate, which come every day, are not all there. The day of heart rate
-        is a day of UTC.
+        A day is failed or pending where any collection is. It is stored in part where sleep, scores, activity or heart rate, which come
+        every day, are not all there, or not authorised. The day of heart rate is a day of UTC.
       </p>
       {pages > 1 && (
         <p>
@@ -160,4 +160,12 @@ function tableOf({ people, from }: Answer): DataTable {
     { name: 'day', values: cells.map(({ day }) => day) },
     { name: 'state', values: cells.map(({ state }) => state) },
   ];
+}
+
+/** How many days of the people who are shown are in which state, the most first. */
+function findingOf({ people }: Answer): string {
+  const counted = new Map<string, number>();
+  for (const letter of people.flatMap(({ letters }) => [...letters])) counted.set(letter, (counted.get(letter) ?? 0) + 1);
+  const told = [...counted].sort(([, a], [, b]) => b - a).map(([letter, count]) => `${count.toLocaleString('en')} ${letterWord(letter)}`);
+  return `Days of ${people.length === 1 ? '1 person' : `${people.length} people`}: ${told.join(', ')}.`;
 }

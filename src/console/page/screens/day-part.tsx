@@ -1,18 +1,17 @@
 import type { AnswerOf } from '../../api/routes.ts';
 import { DayChart } from '../charts/day-chart.tsx';
-import { type Day, type DayEvent, offsetAt, tableOf, tagName } from '../charts/day-model.ts';
+import { bucketsOf, type Day, type DayEvent, heartRange, offsetAt, tableOf, tagName, zonesInView } from '../charts/day-model.ts';
 import { UsualTable } from '../charts/usual-chart.tsx';
 import { Figure } from '../parts/figure.tsx';
 import { clock, dayName, localText, minutesText, offsetName } from '../parts/format.ts';
 import { DAY_METRICS } from '../parts/metrics.ts';
 import { Shown } from '../parts/state.tsx';
-import { useAnswer } from '../parts/use-answer.ts';
+import type { Answered } from '../parts/use-answer.ts';
 
 type Night = AnswerOf<'GET people/:id/night/:day'>;
 
 /** The day: heart rate, movement and what happened, from midnight to midnight of the person's clock. */
-export function DayPart({ night }: { night: Night }) {
-  const answer = useAnswer('GET people/:id/day/:day', { id: night.id, day: night.day });
+export function DayPart({ night, day: answer }: { night: Night; day: Answered<Day> }) {
   return (
     <section class="person-grid below" aria-label="The day">
       <Shown of={answer}>{day => <DayCard day={day} />}</Shown>
@@ -72,13 +71,23 @@ function findingOf(day: Day): string {
   } else parts.push('No heart rate came for this day.');
   const notWorn = day.non_wear.seconds.reduce((sum, seconds) => sum + seconds, 0);
   if (notWorn > 0) parts.push(`Not worn for ${minutesText(notWorn)}.`);
-  if (day.maximum) parts.push(`Dotted: 50 to 90 % of a maximum of ${Math.round(day.maximum.heart_rate)}, ${day.maximum.origin}.`);
-  else parts.push('No maximum is known: no zones.');
+  parts.push(tellZones(day));
   parts.push('Hatched: nothing came for 10 minutes or more.');
+  if (day.until < day.end) parts.push(`From ${clock(day.until, offsetAt(day, day.until))} on the day is still to come.`);
   const hours = (day.end - day.start) / 3600;
   if (day.clocks.length > 1)
     parts.push(
       `The clock moved, and the day has ${Number(hours.toFixed(2))} hours; the seam is where the first document tells the new clock.`,
     );
   return parts.join(' ');
+}
+
+/** Which lines of zones there are to see, of which maximum. */
+function tellZones(day: Day): string {
+  if (!day.maximum) return 'No maximum is known: no zones.';
+  const maximum = `a maximum of ${Math.round(day.maximum.heart_rate)}, ${day.maximum.origin}`;
+  const shares = zonesInView(day.maximum.heart_rate, heartRange(bucketsOf(day))).map(share => Math.round(share * 100));
+  const [first, last] = [shares[0], shares.at(-1)];
+  if (first === undefined) return `No zone of ${maximum}, begins in what is drawn.`;
+  return `Dotted: ${first === last ? first : `${first} to ${last}`} % of ${maximum}.`;
 }

@@ -7,6 +7,7 @@ import { localText } from '../parts/format.ts';
 import { useHeld, Waiting } from '../parts/held.tsx';
 import { Shown } from '../parts/state.tsx';
 import { useAnswer } from '../parts/use-answer.ts';
+import { Whole } from '../parts/whole.tsx';
 import './coverage.css';
 
 type Run = AnswerOf<'GET runs'>['runs'][number];
@@ -18,7 +19,7 @@ const SHOWN_RUNS = 12;
 export function Runs() {
   const runs = useAnswer('GET runs', {});
   return (
-    <section class="card">
+    <section class="card runs">
       <h2>Runs</h2>
       <Shown of={runs}>
         {({ runs: list }) =>
@@ -30,9 +31,6 @@ export function Runs() {
                   <th scope="col">Started, UTC</th>
                   <th scope="col">Windows</th>
                   <th scope="col">State</th>
-                  <th scope="col">
-                    <span class="unseen">Action</span>
-                  </th>
                 </tr>
               </thead>
               <tbody>
@@ -57,10 +55,12 @@ function RunRow({ run, again }: { run: Run; again(): void }) {
       <th scope="row">
         {kind}
         <div class="second">
-          {from} – {to}
+          <Whole text={`${from}\u00a0– ${to}`} />
         </div>
       </th>
-      <td>{localText(started, 0)}</td>
+      <td>
+        <Whole text={localText(started, 0)} />
+      </td>
       <td>
         {isActive && <progress max={Math.max(1, planned)} value={done} aria-label={`${kind}: windows read`} />}
         {done} of {planned}
@@ -69,8 +69,12 @@ function RunRow({ run, again }: { run: Run; again(): void }) {
       <td>
         <span class={`chip ${state}`}>{state}</span>
         {waitsFor !== null && <div class="second">waits for {waitsFor}</div>}
+        {isActive && (
+          <div>
+            <Act action={{ name: 'stop', id }} label="Stop…" of={kind} onDone={again} />
+          </div>
+        )}
       </td>
-      <td>{isActive && <Act action={{ name: 'stop', id }} label="Stop…" of={kind} onDone={again} />}</td>
     </tr>
   );
 }
@@ -182,7 +186,7 @@ function EventRow({ event: { received, id, change, kind, outcome, reason, lag } 
         {outcome.replace('_', ' ')}
         {reason && <div class="second">{reason}</div>}
       </td>
-      <td class="count">{lag === null ? '—' : `${lag.toFixed(2)} s`}</td>
+      <td class="count">{lag === null ? '—' : `${lag.toFixed(2)}\u00a0s`}</td>
     </tr>
   );
 }
@@ -193,7 +197,7 @@ export function SessionList() {
   const [error, setError] = useState<Refused>();
   const end = (id: string) => ask('DELETE sessions/:id', { id }).then(sessions.again, setError);
   return (
-    <section class="card operations-card">
+    <section class="card">
       <h2>Sessions of this console</h2>
       {error && <p role="alert">{error.message}</p>}
       <Shown of={sessions}>
@@ -217,8 +221,12 @@ export function SessionList() {
                     {person && ` ${person}`}
                     {isThis && ' (this one)'}
                   </th>
-                  <td>{localText(opened, 0)}</td>
-                  <td>{localText(seen, 0)}</td>
+                  <td>
+                    <Whole text={localText(opened, 0)} />
+                  </td>
+                  <td>
+                    <Whole text={localText(seen, 0)} />
+                  </td>
                   <td>
                     <button type="button" onClick={() => void end(id)}>
                       End<span class="unseen"> the session of {person ?? role}</span>

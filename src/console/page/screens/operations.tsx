@@ -33,18 +33,22 @@ export function Operations() {
             <Behind behind={answer.behind} again={operations.again} />
             <div class="operations-three">
               {answer.lag && <LagChart lag={answer.lag} />}
-              <Queue answer={answer} again={operations.again} />
+              <div class="operations-column">
+                <Queue answer={answer} again={operations.again} />
+                <Pairs title="Versions" pairs={answer.versions} />
+              </div>
               <Pairs title="Machine" pairs={answer.machine} />
-              <Pairs title="Versions" pairs={answer.versions} />
             </div>
           </>
         )}
       </Shown>
       <div class="operations-two">
-        <Runs />
+        <div class="operations-column">
+          <Runs />
+          {session?.role === 'operator' && <SessionList />}
+        </div>
         <Events />
       </div>
-      {session?.role === 'operator' && <SessionList />}
       <Log />
     </>
   );

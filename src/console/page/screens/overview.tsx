@@ -1,5 +1,6 @@
 import { useRef } from 'preact/hooks';
 import type { AnswerOf } from '../../api/routes.ts';
+import { askedOfPeople } from '../asked.ts';
 import { clockRange, NightBars, Sparkline } from '../charts/small.tsx';
 import { setQuery, usePlace } from '../location.ts';
 import type { DataTable } from '../parts/data-table.ts';
@@ -18,18 +19,11 @@ type People = AnswerOf<'GET people'>;
 type Person = People['people'][number];
 
 const SORTS = { attention: 'most in need first', name: 'by name', freshest: 'freshest first' } as const;
-type Sort = keyof typeof SORTS;
-const isSort = (text: string): text is Sort => Object.hasOwn(SORTS, text);
 
 /** Everybody at a glance. */
 export function Overview() {
   const { query } = usePlace();
-  const sort = query.get('sort') ?? 'attention';
-  const people = useAnswer('GET people', {
-    q: query.get('q') ?? '',
-    sort: isSort(sort) ? sort : 'attention',
-    page: Math.max(1, Math.floor(Number(query.get('page') ?? 1)) || 1),
-  });
+  const people = useAnswer('GET people', askedOfPeople(query));
   return (
     <Shown of={people}>
       {answer => (answer.first_run ? <FirstRun {...answer.first_run} /> : <Everybody of={answer} asked={people.asked} />)}
@@ -65,7 +59,7 @@ function Everybody({ of: answer, asked }: { of: People; asked: string }) {
 
 function Finder({ total, everybody, page, pages }: People) {
   const { query } = usePlace();
-  const sort = query.get('sort') ?? 'attention';
+  const { sort } = askedOfPeople(query);
   const turn = (to: number) => setQuery({ page: to === 1 ? null : String(to) });
   return (
     <search class="finder">
@@ -82,7 +76,7 @@ function Finder({ total, everybody, page, pages }: People) {
       <label>
         Order{' '}
         <select
-          value={isSort(sort) ? sort : 'attention'}
+          value={sort}
           onChange={({ currentTarget: { value } }) => setQuery({ sort: value === 'attention' ? null : value, page: null })}
         >
           {Object.entries(SORTS).map(([name, text]) => (

@@ -1,16 +1,18 @@
-import { useEffect } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 import type { AnswerOf } from '../../api/routes.ts';
 import { ask } from '../api.ts';
+import { askedOfPerson, askedOfTrends } from '../asked.ts';
 import '../charts/charts.css';
+import type { Day } from '../charts/day-model.ts';
 import { UsualTable } from '../charts/usual-chart.tsx';
 import { setQuery, usePlace } from '../location.ts';
 import { Figure } from '../parts/figure.tsx';
-import { addDays, dayName } from '../parts/format.ts';
+import { addDays, dayName, dayNumber } from '../parts/format.ts';
 import { Link } from '../parts/link.tsx';
 import { isMetric, NIGHT_METRICS, wordsOf } from '../parts/metrics.ts';
 import { Sentence } from '../parts/sentence.tsx';
 import { Shown } from '../parts/state.tsx';
-import { useAnswer } from '../parts/use-answer.ts';
+import { type Answered, useAnswer } from '../parts/use-answer.ts';
 import { DayPart } from './day-part.tsx';
 import { NightCard } from './night-card.tsx';
 import './person.css';
@@ -21,12 +23,39 @@ type Night = AnswerOf<'GET people/:id/night/:day'>;
 /** One person: a night against the usual, and all that leads there. */
 export function Person({ id }: { id: string }) {
   const { query } = usePlace();
-  const night = useAnswer('GET people/:id/night/:day', { id, day: query.get('day') ?? 'newest' });
-  return <Shown of={night}>{answer => <Whole night={answer} />}</Shown>;
+  const asked = askedOfPerson(id, query);
+  const night = useAnswer('GET people/:id/night/:day', asked);
+  const day = useAnswer('GET people/:id/day/:day', asked);
+  const trends = useTrends(id, query);
+  return <Shown of={night}>{answer => <Whole night={answer} day={day} trends={trends} at={stepsFrom(answer, asked.day)} />}</Shown>;
 }
 
-function Whole({ night }: { night: Night }) {
-  useDayKeys(night);
+/** Nothing else is asked as long as the range has the day that is shown. */
+function useTrends(id: string, query: URLSearchParams): Answered<AnswerOf<'GET people/:id/trends'>> {
+  const wanted = askedOfTrends(id, query);
+  const asked = useRef(wanted);
+  const range = useRef<{ from: string; to: string } | undefined>(undefined);
+  const isSame = asked.current.metrics === wanted.metrics && asked.current.days === wanted.days;
+  const has = range.current && range.current.from <= wanted.day && wanted.day <= range.current.to;
+  if (!isSame || !has) asked.current = wanted;
+  const trends = useAnswer('GET people/:id/trends', asked.current);
+  range.current = trends.answer;
+  return trends;
+}
+
+/** The day from which one steps: the one that is asked for, be it shown yet or not, so that no press is lost where answers are slow. */
+const stepsFrom = ({ newest_night, last_day }: Night, asked: string) =>
+  Number.isNaN(dayNumber(asked)) ? (newest_night ?? last_day) : asked;
+
+interface WholeProps {
+  night: Night;
+  day: Answered<Day>;
+  trends: Answered<AnswerOf<'GET people/:id/trends'>>;
+  at: string;
+}
+
+function Whole({ night, day, trends, at }: WholeProps) {
+  useDayKeys(night, at);
   useNeighbours(night);
   useEffect(() => {
     document.title = `${night.id}, ${dayName(night.day)} – Ringneck`;
@@ -36,14 +65,14 @@ function Whole({ night }: { night: Night }) {
   }, [night.id, night.day]);
   return (
     <>
-      <Head night={night} />
+      <Head night={night} at={at} />
       <Sentence of={night.sentence} />
       <div class="person-grid">
         <NightCard key={`${night.id} ${night.day}`} night={night} />
         <UsualCard night={night} />
       </div>
-      <Trends id={night.id} day={night.day} last={night.last_day} />
-      <DayPart night={night} />
+      <Trends id={night.id} day={night.day} answer={trends} />
+      <DayPart night={night} day={day} />
     </>
   );
 }
@@ -67,20 +96,20 @@ function useNeighbours({ id, day, first_day, last_day }: Night): void {
 
 const show = (day: string | null) => setQuery({ day });
 
-function Head({ night: { id, day, first_day, last_day, newest_night } }: { night: Night }) {
+function Head({ night: { id, day, first_day, last_day, newest_night }, at }: { night: Night; at: string }) {
   const newest = newest_night ?? last_day;
   return (
     <div class="person-head">
       <h1>
         {id} · {dayName(day)}
       </h1>
-      <button type="button" disabled={day <= first_day} aria-label="The day before" onClick={() => show(addDays(day, -1))}>
+      <button type="button" disabled={at <= first_day} aria-label="The day before" onClick={() => show(addDays(at, -1))}>
         ‹ <kbd>←</kbd>
       </button>
-      <button type="button" disabled={day >= last_day} aria-label="The day after" onClick={() => show(addDays(day, 1))}>
+      <button type="button" disabled={at >= last_day} aria-label="The day after" onClick={() => show(addDays(at, 1))}>
         <kbd>→</kbd> ›
       </button>
-      <button type="button" disabled={day === newest} onClick={() => show(null)}>
+      <button type="button" disabled={at === newest} onClick={() => show(null)}>
         Newest
       </button>
       <Link to={`/people/${encodeURIComponent(id)}/raster`}>Night after night</Link>
@@ -89,12 +118,12 @@ function Head({ night: { id, day, first_day, last_day, newest_night } }: { night
 }
 
 /** `←` and `→` step by a day, with Shift by a week; Home goes to the newest night. */
-function useDayKeys({ day, first_day, last_day }: Night): void {
+function useDayKeys({ first_day, last_day }: Night, at: string): void {
   useEffect(() => {
     const step = (days: number) => {
-      const to = addDays(day, days);
+      const to = addDays(at, days);
       const within = to < first_day ? first_day : to > last_day ? last_day : to;
-      if (within !== day) show(within);
+      if (within !== at) show(within);
     };
     const onKeyDown = (event: KeyboardEvent) => {
       if (event.altKey || event.ctrlKey || event.metaKey || isTyping(event.target)) return;
@@ -107,7 +136,7 @@ function useDayKeys({ day, first_day, last_day }: Night): void {
     };
     addEventListener('keydown', onKeyDown);
     return () => removeEventListener('keydown', onKeyDown);
-  }, [day, first_day, last_day]);
+  }, [at, first_day, last_day]);
 }
 
 const isTyping = (target: EventTarget | null) =>

@@ -1,43 +1,30 @@
 import { useEffect } from 'preact/hooks';
 import type { AnswerOf } from '../../api/routes.ts';
+import { RANGES, trendsAt, USUAL_RANGE, USUAL_TRENDS } from '../asked.ts';
 import { TrendChart } from '../charts/trend-chart.tsx';
 import { isWeekly, lastOf, type Point, pointsOf, type Trend, tableOf } from '../charts/trend-model.ts';
 import { MARKED } from '../charts/usual-chart.tsx';
 import { setQuery, usePlace } from '../location.ts';
 import { Figure } from '../parts/figure.tsx';
-import { addDays, dayNumber, shortDay } from '../parts/format.ts';
+import { shortDay } from '../parts/format.ts';
 import { MetricChoice } from '../parts/metric-choice.tsx';
 import { isMetric, type Metric, metricWithUnit, wordsOf } from '../parts/metrics.ts';
 import { Shown } from '../parts/state.tsx';
-import { useAnswer } from '../parts/use-answer.ts';
+import type { Answered } from '../parts/use-answer.ts';
 
-/** Days that may be shown. */
-const RANGES: readonly number[] = [30, 90, 180, 365, 1095];
-const USUAL_RANGE = 90;
 const NAMES: Readonly<Record<number, string>> = { 365: '1 year', 1095: '3 years' };
-const SIX: readonly Metric[] = [
-  ...(['average_hrv', 'lowest_heart_rate', 'temperature_deviation'] as const),
-  ...(['total_sleep_duration', 'average_breath', 'sleep_score'] as const),
-];
 
 interface TrendsProps {
   id: string;
   /** The day that is shown, which is marked. */
   day: string;
-  /** The last one of which there is something. */
-  last: string;
+  answer: Answered<AnswerOf<'GET people/:id/trends'>>;
 }
 
 /** Up to six metrics over a range that has the day that is shown; which ones and how long says the address. */
-export function Trends({ id, day, last }: TrendsProps) {
+export function Trends({ id, day, answer }: TrendsProps) {
   const { query } = usePlace();
-  const range = rangeOf(query.get('range'));
-  const chosen = (query.get('metrics') ?? '').split(',').filter(isMetric);
-  const metrics = (chosen.length ? [...new Set(chosen)] : SIX).slice(0, 6);
-  // Whole ranges back from the last day, so that they stay where they are while one steps through days.
-  const to = addDays(last, -range * Math.max(0, Math.floor((dayNumber(last) - dayNumber(day)) / range)));
-  const from = addDays(to, 1 - range);
-  const answer = useAnswer('GET people/:id/trends', { id, metrics: metrics.join(','), from, to });
+  const { metrics, range } = trendsAt(query);
   useRangeKeys(range);
   return (
     <section aria-label="Trends">
@@ -70,18 +57,13 @@ export function Trends({ id, day, last }: TrendsProps) {
   );
 }
 
-function rangeOf(text: string | null): number {
-  const days = Number(/^(\d+)d$/.exec(text ?? '')?.[1]);
-  return RANGES.includes(days) ? days : USUAL_RANGE;
-}
-
 const setRange = (days: number) => setQuery({ range: days === USUAL_RANGE ? null : `${days}d` }, { replace: true });
 
 function choose(metrics: readonly Metric[], place: number, metric: string): void {
   const before = metrics[place];
   // What stands elsewhere already changes places with it.
   const next = metrics.map((one, at) => (at === place ? metric : one === metric && before ? before : one));
-  setQuery({ metrics: next.join() === SIX.join() ? null : next.join(',') }, { replace: true });
+  setQuery({ metrics: next.join() === USUAL_TRENDS.join() ? null : next.join(',') }, { replace: true });
 }
 
 function useRangeKeys(range: number): void {

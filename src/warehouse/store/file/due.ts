@@ -1,14 +1,4 @@
-/** What a file and the tables in it were at some moment. */
-export interface Size {
-  bytes: number;
-  /** Of all tables of ours. */
-  rows: number;
-}
-
-export interface Compacted extends Size {
-  /** Microseconds. */
-  at: number;
-}
+import type { Compacted, Size } from '../store.ts';
 
 /** A smaller file is not worth the work. */
 const SMALL_BYTES = 16 * 1024 * 1024;

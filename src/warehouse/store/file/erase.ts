@@ -1,7 +1,7 @@
 import { isReason, reasonNaming } from '../../reasons.ts';
 import { quoteName, quoteText, textList } from '../../sql.ts';
 import { has, type Present } from './copy-tables.ts';
-import { isObject, rewriteFile } from './rewrite.ts';
+import { isObject, type Rewriting, rewriteFile } from './rewrite.ts';
 
 /** Whose rows go: the account, and the ids by which the service's events name the person and nobody else. */
 export interface Person {
@@ -16,9 +16,14 @@ export interface Person {
  * @throws TryLaterError naming the process that holds the file
  */
 export function rewriteWithout(path: string, person: Person, beforeTable: () => void): Promise<Record<string, number>> {
+  return rewriteFile(path, { ...erasingOf(person), beforeTable });
+}
+
+/** What is left of a warehouse without a person. */
+export function erasingOf(person: Person): Omit<Rewriting, 'beforeTable'> {
   const { userId } = person;
   const keep = (table: Present) => conditionOf(table, person);
-  return rewriteFile(path, {
+  return {
     doing: 'erasing',
     done: 'erased',
     requestHolds: JSON.stringify(userId),
@@ -26,8 +31,7 @@ export function rewriteWithout(path: string, person: Person, beforeTable: () => 
     keep,
     replace: ({ name }, column) => (isReason(name, column) ? reasonWithout(quoteName(column), userId) : undefined),
     counted: table => `NOT (${keep(table)})`,
-    beforeTable,
-  });
+  };
 }
 
 /** It stays said that another account is of the same person: whose token it has is not to be read unasked. */

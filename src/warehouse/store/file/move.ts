@@ -1,7 +1,7 @@
 import { isReason, reasonNaming } from '../../reasons.ts';
 import { quoteName, quoteText } from '../../sql.ts';
 import { has } from './copy-tables.ts';
-import { isObject, rewriteFile } from './rewrite.ts';
+import { isObject, type Rewriting, rewriteFile } from './rewrite.ts';
 
 /** An account's name, and the one that it gets. */
 export interface Renaming {
@@ -17,10 +17,15 @@ export interface Renaming {
  * @throws TryLaterError naming the process that holds the file
  */
 export function rewriteRenamed(path: string, renaming: Renaming, beforeTable: () => void): Promise<Record<string, number>> {
+  return rewriteFile(path, { ...renamingOf(renaming), beforeTable });
+}
+
+/** What a warehouse is in which an account has another name. */
+export function renamingOf(renaming: Renaming): Omit<Rewriting, 'beforeTable'> {
   const { from } = renaming;
   // A table of others may compare it otherwise: ADA is another name.
   const isTheirs = `user_id::VARCHAR COLLATE "C" IS NOT DISTINCT FROM ${quoteText(from)}`;
-  return rewriteFile(path, {
+  return {
     doing: 'moving',
     done: 'moved',
     requestHolds: JSON.stringify(from),
@@ -33,8 +38,7 @@ export function rewriteRenamed(path: string, renaming: Renaming, beforeTable: ()
       if (column.toLowerCase() === 'user_id') return `CASE WHEN ${isTheirs} THEN ${quoteText(renaming.to)} ELSE ${name}::VARCHAR END`;
       return isReason(table.name, column) ? reasonRenamed(name, renaming) : undefined;
     },
-    beforeTable,
-  });
+  };
 }
 
 function reasonRenamed(column: string, { from, to }: Renaming): string {

@@ -89,7 +89,7 @@ async function replace(
   chmodSync(temporary, 0o600);
   // Tables, views, macros, indexes and comments, those of others too.
   await connection.run('COPY FROM DATABASE old TO new (SCHEMA)');
-  await replaceRequests(connection, rewriting);
+  await layRequestsAside(connection, 'old', rewriting);
   const present = await listPresent(connection, 'old', 'new');
   const counted = await memory.transaction(connection, () => copyRows(connection, present, rewriting));
   for (const name of ['new', 'old']) {
@@ -137,7 +137,8 @@ async function copyRows(connection: DuckDBConnection, present: readonly Present[
   return counts;
 }
 
-const STAYS = 'run_id NOT IN (SELECT run_id FROM temp.requests WHERE request IS NULL)';
+/** Holds for a run that stays. */
+export const STAYS = 'run_id NOT IN (SELECT run_id FROM temp.requests WHERE request IS NULL)';
 
 function columnsOf(table: Present, { replace }: Rewriting): string {
   const isRequest = (column: string) => table.name === 'sync.runs' && column === 'request';
@@ -149,13 +150,17 @@ function columnsOf(table: Present, { replace }: Rewriting): string {
   return table.columns.map(written).join(', ');
 }
 
-/** Lays the requests that change aside as they are to be; NULL: the run goes. */
-async function replaceRequests(connection: DuckDBConnection, { request, requestHolds }: Rewriting): Promise<void> {
+/** Lays the requests of an attached warehouse that change aside as they are to be, in `temp.requests`; NULL: the run goes. */
+export async function layRequestsAside(
+  connection: DuckDBConnection,
+  database: string,
+  { request, requestHolds }: Pick<Rewriting, 'request' | 'requestHolds'>,
+): Promise<void> {
   await connection.run('CREATE OR REPLACE TEMP TABLE requests (run_id VARCHAR, request VARCHAR)');
   const rows = await select(
     connection,
     { runId: text, said: text },
-    `SELECT run_id, request::VARCHAR FROM old.sync.runs WHERE contains(request::VARCHAR, ${quoteText(requestHolds)})`,
+    `SELECT run_id, request::VARCHAR FROM ${database}.sync.runs WHERE contains(request::VARCHAR, ${quoteText(requestHolds)})`,
   );
   const values = rows.flatMap(({ runId, said }) => {
     const changed = request(parse(runId, said));

@@ -3,7 +3,7 @@ import { history, historyKeymap, standardKeymap } from '@codemirror/commands';
 import { keywordCompletionSource, SQLDialect, sql } from '@codemirror/lang-sql';
 import { bracketMatching, HighlightStyle, syntaxHighlighting, syntaxTree } from '@codemirror/language';
 import { Annotation, EditorState } from '@codemirror/state';
-import { EditorView, keymap, tooltips } from '@codemirror/view';
+import { EditorView, keymap, placeholder, tooltips } from '@codemirror/view';
 import { tags } from '@lezer/highlight';
 import { useEffect, useRef } from 'preact/hooks';
 import type { Catalogue } from '../../../api/sql.ts';
@@ -71,6 +71,7 @@ function extensions(entries: () => Catalogue['entries']) {
     syntaxHighlighting(HIGHLIGHT),
     THEME,
     EditorView.lineWrapping,
+    placeholder('SELECT … FROM daily. Names are completed as you type; Ctrl-Enter runs it.'),
     EditorView.domEventHandlers({ beforeinput: typeOver }),
     EditorView.contentAttributes.of({ 'aria-label': 'SQL', spellcheck: 'false', autocapitalize: 'off' }),
     keymap.of([...closeBracketsKeymap, ...completionKeymap, ...standardKeymap, ...historyKeymap]),
@@ -116,6 +117,7 @@ const THEME = EditorView.theme({
   '&.cm-focused': { outline: '2px solid var(--link)', outlineOffset: '2px' },
   '.cm-scroller': { fontFamily: 'ui-monospace, monospace', lineHeight: '1.55' },
   '.cm-content': { padding: '16px', minHeight: '172px', caretColor: 'var(--ink)' },
+  '.cm-placeholder': { color: 'var(--second)' },
   '.cm-matchingBracket': { background: 'var(--band)', outline: '1px solid var(--line)' },
   '.cm-tooltip': { background: 'var(--card)', border: '1px solid var(--line)', borderRadius: '8px', color: 'var(--ink)' },
   '.cm-tooltip.cm-tooltip-autocomplete > ul': { fontFamily: 'inherit', maxHeight: '220px' },

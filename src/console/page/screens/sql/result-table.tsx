@@ -160,5 +160,5 @@ function widthOf({ name, type }: Column, values: readonly (string | null)[]): nu
   return Math.min(48, Math.max(6, longest)) + 3;
 }
 
-/** `90 rows`, `100 000 rows, cut`: what stands over the table. */
+/** `90 rows`, `100,000 rows, cut`: what stands over the table. */
 export const headOf = ({ rows, end }: Result) => `${rowsText(rows)}${end?.cut ? ', cut' : ''}`;

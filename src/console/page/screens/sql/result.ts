@@ -50,9 +50,9 @@ export async function* readLines(response: Response): AsyncGenerator<SqlLine> {
   }
 }
 
-const count = (n: number) => n.toLocaleString('en-GB').replaceAll(',', '\u202f');
+const count = (n: number) => n.toLocaleString('en');
 
-/** `1 row`, `100 000 rows` */
+/** `1 row`, `100,000 rows` */
 export const rowsText = (rows: number) => `${count(rows)} ${rows === 1 ? 'row' : 'rows'}`;
 
 /** What is missing of a result, where something is. */

@@ -81,6 +81,12 @@ export function SqlScreen() {
           <div class="card sql-card">
             <Editor given={given} onText={setText} entries={entries} />
           </div>
+          {!asked && catalogue.answer && (
+            <section class="card sql-recipes" aria-label="Examples">
+              <Recipes title="Questions to begin with: press one, then run it" recipes={catalogue.answer.questions} onChoose={give} />
+              <Recipes title={COOKBOOK} recipes={catalogue.answer.cookbook} onChoose={give} />
+            </section>
+          )}
           {asked && <Outcome asked={asked} bytes={catalogue.answer?.limits.bytes ?? 0} />}
           {asked?.result?.end && (
             <ChartCard
@@ -100,7 +106,7 @@ export function SqlScreen() {
 const Limits = ({ rows, bytes, seconds, memory }: Catalogue['limits']) => (
   <p class="second">
     reads the snapshot, in a process of its own · at most {seconds} s, {memory.replace(/(?<=\d)(?=[A-Z])/, ' ')} of memory,{' '}
-    {rows.toLocaleString('en-GB').replaceAll(',', ' ')} rows or {Math.round(bytes / 2 ** 20)} MB
+    {rows.toLocaleString('en')} rows or {Math.round(bytes / 2 ** 20)} MB
   </p>
 );
 
@@ -146,7 +152,7 @@ function Tools({ answer, text, isRunning, onChoose, run, cancel }: ToolsProps) {
           return (
             <>
               <Recipes title="Questions" recipes={answer?.questions ?? []} onChoose={choose} />
-              <Recipes title="Cookbook: of the year 2025, change the dates" recipes={answer?.cookbook ?? []} onChoose={choose} />
+              <Recipes title={COOKBOOK} recipes={answer?.cookbook ?? []} onChoose={choose} />
             </>
           );
         }}
@@ -176,6 +182,8 @@ function Tools({ answer, text, isRunning, onChoose, run, cancel }: ToolsProps) {
     </div>
   );
 }
+
+const COOKBOOK = 'Cookbook: of the year 2025, change the dates';
 
 type Recipe = Catalogue['cookbook'][number];
 

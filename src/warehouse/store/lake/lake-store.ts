@@ -1,0 +1,335 @@
+import { randomUUID } from 'node:crypto';
+import { chmodSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { dirname } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isMainThread } from 'node:worker_threads';
+import type { DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
+import { messageOf, RingneckError, TryLaterError } from '../../../base/errors.ts';
+import { ensureFolder, realPath } from '../../../base/files.ts';
+import type { Mapping } from '../../mapping.ts';
+import { number, orNull, text } from '../../rows.ts';
+import { quoteText, type Value } from '../../sql.ts';
+import { firstLine, readRows, select, withTransaction } from '../database.ts';
+import { claimFile, openWaiting } from '../file/open-file.ts';
+import { LARGE_BYTES, Memory, STORING_THREADS } from '../memory.ts';
+import { type CopyOptions, NotOpenedAgain, type Store, type Upkeep } from '../store.ts';
+import { copyOut } from './copy-out.ts';
+import { attachLake, CATALOGUE, LAKE, LAKE_CONFIG, type LakePlace } from './open-lake.ts';
+import { isUpkeepDue, runUpkeep } from './upkeep.ts';
+
+export interface LakeOptions extends LakePlace {
+  /** The data folder that writes to it from now on; whoever did before stores nothing more. */
+  owner: string;
+}
+
+export interface LakeStoreOptions {
+  /** Of a file that keeps others out of the folder; what the lake holds is not in it. */
+  path: string;
+  lake: LakeOptions;
+  /** Where another machine works on it: it is read alone, and what this gives is thrown where something would be written. */
+  refusal?: (() => Error) | undefined;
+  patienceMs?: number;
+}
+
+/** Numbers of versions that are taken from the catalogue at a time: a power of two, far from what a whole number of 53 bits ends at. */
+export const SK_BLOCK = 131_072;
+export const SK_SEQUENCE = 'ringneck_sk';
+/** Where the lake says whose it is. */
+export const OWNER_TABLE = `${LAKE}.ringneck.owner`;
+
+const LIMITS = { bytes: LARGE_BYTES, threads: STORING_THREADS };
+/** Of a commit that others overtake. */
+const MOST_ATTEMPTS = 30;
+const FIRST_PAUSE_MS = 20;
+const LONGEST_PAUSE_MS = 2_000;
+/** How long it is asked whether a commit came in of which no answer came. */
+const UNKNOWN_COMMIT_MS = 60_000;
+
+/** Another commit came between the beginning of this one and its end. */
+class Overtaken extends Error {}
+
+interface Parts extends Pick<LakeStoreOptions, 'refusal'> {
+  instance: DuckDBInstance;
+  /** Its own, for what is no part of a transaction. */
+  connection: DuckDBConnection;
+  release: () => void;
+}
+
+/** A warehouse that lies in a lake, with one owner. */
+export class LakeStore implements Store {
+  /**
+   * Whoever has DuckDB use fewer threads waits until those end, and one that reads a lake asks its catalogue by statements of its own, each of which
+   * waits for whoever changes the threads: neither ever goes on.
+   */
+  readonly memory = new Memory(LIMITS, { areThreadsFixed: true });
+  readonly commentsOnAll = false;
+  readonly samplesBesideLive = 400_000;
+  readonly #mappings: readonly Mapping[];
+  readonly #refusal: (() => Error) | undefined;
+  readonly #instance: DuckDBInstance;
+  readonly #release: () => void;
+  /** Its own, for what is no part of a transaction. */
+  readonly #connection: DuckDBConnection;
+  readonly #connections: DuckDBConnection[] = [];
+  readonly #token = randomUUID();
+  /** The last commit of this process that was its owner's: of a lake that is there still, nobody else has written to it. */
+  #snapshot = -1;
+  #found = -1;
+  #sks = { next: 0, end: 0 };
+  #isClosed = false;
+
+  private constructor(mappings: readonly Mapping[], { instance, connection, release, refusal }: Parts) {
+    this.#mappings = mappings;
+    this.#refusal = refusal;
+    this.#instance = instance;
+    this.#connection = connection;
+    this.#release = release;
+  }
+
+  /**
+   * @throws TryLaterError naming the process that has the folder, or where catalogue or bucket cannot be reached
+   * @throws RingneckError where there is no lake
+   */
+  static async open({ path, lake, refusal, patienceMs }: LakeStoreOptions, mappings: readonly Mapping[]): Promise<LakeStore> {
+    ensureFolder(dirname(path));
+    const release = claimFile(path);
+    let instance: DuckDBInstance | undefined;
+    try {
+      if (isMainThread) process.umask(process.umask() | 0o077);
+      const config = { ...LAKE_CONFIG, memory_limit: `${LIMITS.bytes}B`, threads: String(LIMITS.threads) };
+      instance = await openWaiting(realPath(path), config, patienceMs);
+      chmodSync(path, 0o600);
+      await attachLake(instance, lake, { isReader: refusal !== undefined });
+      const store = new LakeStore(mappings, { instance, connection: await connectTo(instance), release, refusal });
+      if (!refusal) await store.#claim(lake.owner);
+      return store;
+    } catch (error) {
+      instance?.closeSync();
+      release();
+      throw error;
+    }
+  }
+
+  async connect(): Promise<DuckDBConnection> {
+    const connection = await connectTo(this.#instance);
+    this.#connections.push(connection);
+    return connection;
+  }
+
+  async transaction<T>(connection: DuckDBConnection, work: () => Promise<T>): Promise<T> {
+    if (this.#refusal) throw this.#refusal();
+    for (let attempt = 1; ; attempt++) {
+      try {
+        const mark = randomUUID();
+        const whole = async () => {
+          await this.#mark(connection, mark);
+          await this.#ensureOurs(connection);
+          return work();
+        };
+        return await withTransaction(connection, whole, () => this.#commit(connection, mark));
+      } catch (error) {
+        if (!(error instanceof Overtaken)) throw sayUnreachable(error);
+        if (attempt === MOST_ATTEMPTS) throw new TryLaterError(`the lake was written to by others ${attempt} times in a row`);
+        await sleep(Math.random() * Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** attempt));
+      }
+    }
+  }
+
+  /** Those of a block that are left when the process ends are nobody's. */
+  async takeSks(count: number): Promise<number> {
+    if (this.#refusal) throw this.#refusal();
+    if (this.#sks.end - this.#sks.next < count) this.#sks = await this.#takeBlocks(Math.ceil(count / SK_BLOCK));
+    const first = this.#sks.next;
+    this.#sks.next += count;
+    return first;
+  }
+
+  async #takeBlocks(blocks: number): Promise<{ next: number; end: number }> {
+    const asked = `SELECT nextval('${SK_SEQUENCE}') AS n FROM generate_series(1, ${blocks})`;
+    for (;;) {
+      const rows = await this.#askCatalogue(asked);
+      const [first = 0, last = 0] = [Number(rows[0]?.[0]), Number(rows.at(-1)?.[0])];
+      // Somebody else may have taken one in between.
+      if (last - first === (blocks - 1) * SK_BLOCK) return { next: first, end: last + SK_BLOCK };
+    }
+  }
+
+  async afterGroup(): Promise<void> {}
+
+  async maintain(upkeep: Upkeep): Promise<void> {
+    await runUpkeep({ ...upkeep, run: statement => upkeep.betweenGroups(() => this.runAsOwner(upkeep.connection, statement)) });
+  }
+
+  /**
+   * Runs a statement that is a commit of its own, or none, and stores nothing new.
+   * @throws NotOpenedAgain where the lake is another process's
+   */
+  async runAsOwner(connection: DuckDBConnection, statement: string): Promise<void> {
+    if (this.#refusal) throw this.#refusal();
+    try {
+      await this.#ensureOurs(connection);
+      // It may commit after somebody else: whose lake it is is looked up the next time.
+      this.#snapshot = -1;
+      await connection.run(statement);
+    } catch (error) {
+      throw inOneLine(error);
+    }
+  }
+
+  async size(): Promise<{ bytes: number; commits: number }> {
+    const [size] = await select(
+      this.#connection,
+      { bytes: orNull(number), commits: number },
+      `SELECT (SELECT sum(file_size_bytes)::BIGINT FROM ducklake_table_info('${LAKE}')), (SELECT id FROM ducklake_current_snapshot('${LAKE}'))`,
+    );
+    return { bytes: size?.bytes ?? 0, commits: size?.commits ?? 0 };
+  }
+
+  readonly isDue = isUpkeepDue;
+
+  copy(path: string, parts: CopyOptions): Promise<void> {
+    return copyOut({ ...parts, memory: this.memory, mappings: this.#mappings, path });
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    for (const connection of [this.#connection, ...this.#connections]) connection.closeSync();
+    this.#instance.closeSync();
+    this.#release();
+  }
+
+  get commits(): { found: number; last: number } {
+    return { found: this.#found, last: this.#snapshot };
+  }
+
+  /** Notes this process as the one that writes. */
+  async #claim(owner: string): Promise<void> {
+    const connection = this.#connection;
+    this.#found = await readSnapshot(connection);
+    for (let attempt = 1; ; attempt++) {
+      try {
+        const mark = randomUUID();
+        const note = async () => {
+          await this.#mark(connection, mark);
+          await this.#noteOwner(owner);
+        };
+        // A frozen process in the middle of its commit would be waited for.
+        await this.#endCommits();
+        await withTransaction(connection, note, () => this.#commit(connection, mark));
+        return;
+      } catch (error) {
+        if (!(error instanceof Overtaken) || attempt === MOST_ATTEMPTS) throw inOneLine(error);
+        await sleep(Math.random() * LONGEST_PAUSE_MS);
+      }
+    }
+  }
+
+  async #noteOwner(owner: string): Promise<void> {
+    const values = [owner, hostname(), this.#token].map(quoteText).join(', ');
+    await this.#connection.run(`DELETE FROM ${OWNER_TABLE}; INSERT INTO ${OWNER_TABLE} VALUES (${values}, now()::TIMESTAMP)`);
+  }
+
+  /** What is read after it in the same transaction is of the same state. */
+  async #ensureOurs(connection: DuckDBConnection): Promise<void> {
+    if ((await readSnapshot(connection)) === this.#snapshot) return;
+    const [owner] = await readOwner(connection);
+    if (owner?.token !== this.#token) {
+      throw new NotOpenedAgain(`another process has taken the lake${owner ? `, on ${owner.host} at ${owner.since} UTC` : ''}`);
+    }
+  }
+
+  /** By its mark a commit is found of which no answer came. */
+  async #mark(connection: DuckDBConnection, mark: string): Promise<void> {
+    await connection.run(`CALL ducklake_set_commit_message('${LAKE}', 'ringneck', '${mark}')`);
+  }
+
+  async #commit(connection: DuckDBConnection, mark: string): Promise<void> {
+    try {
+      await connection.run('COMMIT');
+    } catch (error) {
+      if (isOvertaken(error)) throw new Overtaken(firstLine(error), { cause: error });
+      if (!(await this.#hasCommitted(mark))) throw inFirstLine(error);
+      this.#snapshot = -1;
+      return;
+    }
+    // Of this process alone: what comes last in the lake may be somebody else's by now.
+    const [[last] = []] = await readRows(connection, `SELECT id FROM ducklake_last_committed_snapshot('${LAKE}')`).catch(() => []);
+    this.#snapshot = Number(last ?? -1);
+  }
+
+  async #hasCommitted(mark: string): Promise<boolean> {
+    const until = performance.now() + UNKNOWN_COMMIT_MS;
+    for (;;) {
+      try {
+        await this.#endCommits();
+        const asked = `SELECT 1 AS found FROM ducklake_snapshot_changes WHERE commit_message = ${quoteText(mark)}`;
+        return (await this.#askCatalogue(asked)).length > 0;
+      } catch (error) {
+        if (performance.now() > until) throw new NotOpenedAgain(`whether a commit to the lake came in is not known: ${firstLine(error)}`);
+        await sleep(LONGEST_PAUSE_MS * Math.random());
+      }
+    }
+  }
+
+  /** Ends connections of ours that are in the middle of a commit: Postgres may wait for hours for who is frozen, or cut off from it. */
+  async #endCommits(): Promise<void> {
+    const until = performance.now() + UNKNOWN_COMMIT_MS;
+    while ((await this.#askCatalogue(END_COMMITS)).length) {
+      if (performance.now() > until) throw new TryLaterError('a commit to the lake that was begun before does not end');
+      await sleep(FIRST_PAUSE_MS);
+    }
+  }
+
+  #askCatalogue(asked: string): Promise<Value[][]> {
+    return readRows(this.#connection, `FROM postgres_query(${quoteText(CATALOGUE)}, ${quoteText(asked)})`);
+  }
+}
+
+/** Who has noted the next number of a commit, and not yet committed. */
+const END_COMMITS = `SELECT pg_terminate_backend(pid) AS ended FROM pg_locks JOIN pg_stat_activity USING (pid)
+  WHERE relation = 'public.ducklake_snapshot'::regclass AND mode = 'RowExclusiveLock' AND usename = current_user AND pid <> pg_backend_pid()`;
+
+const isOvertaken = (error: unknown) => /conflict|duplicate key value/i.test(messageOf(error));
+
+/** Of Postgres, or of the way to it. */
+const isUnreachable = (error: unknown) =>
+  /Postgres|connection (to server|refused|reset)|server closed the connection|terminating connection|SSL SYSCALL|no connection to the server/i.test(
+    messageOf(error),
+  );
+
+function sayUnreachable(error: unknown): unknown {
+  if (error instanceof RingneckError || error instanceof NotOpenedAgain || !isUnreachable(error)) return error;
+  return new TryLaterError(`the lake’s catalogue does not answer: ${firstLine(error)}`, { cause: error });
+}
+
+/** What DuckDB says of a commit after its first line quotes the values of rows. */
+function inFirstLine(error: unknown): unknown {
+  const said = sayUnreachable(error);
+  return said === error ? new Error(firstLine(error)) : said;
+}
+
+function inOneLine(error: unknown): unknown {
+  if (error instanceof RingneckError || error instanceof NotOpenedAgain) return error;
+  const said = inFirstLine(error);
+  return said instanceof RingneckError ? said : new RingneckError(`the lake: ${firstLine(said)}`);
+}
+
+async function connectTo(instance: DuckDBInstance): Promise<DuckDBConnection> {
+  const connection = await instance.connect();
+  await connection.run(`USE ${LAKE}`);
+  return connection;
+}
+
+export async function readSnapshot(connection: DuckDBConnection): Promise<number> {
+  const [[id] = []] = await readRows(connection, `SELECT id FROM ducklake_current_snapshot('${LAKE}')`);
+  return Number(id);
+}
+
+const readOwner = (connection: DuckDBConnection) =>
+  select(
+    connection,
+    { folder: text, host: text, token: text, since: text },
+    `SELECT folder, host, token, strftime(since, '%Y-%m-%d %H:%M') FROM ${OWNER_TABLE}`,
+  );

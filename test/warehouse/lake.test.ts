@@ -1,0 +1,379 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
+import { afterEach, expect, test, vi } from 'vitest';
+import { LakeStore } from '../../src/warehouse/store/lake/lake-store.ts';
+import { attachLake, withCatalogue } from '../../src/warehouse/store/lake/open-lake.ts';
+import { Warehouse } from '../../src/warehouse/warehouse.ts';
+import { hasLake, lakePlace, newLake, testPostgres } from '../support/lake.ts';
+import { failStatements } from '../support/statement-faults.ts';
+import { findBroken } from '../support/table-hash.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+import { newPath, openWarehouse, rows, store } from '../support/warehouse.ts';
+import { ACTIVITY, SLEEP } from '../support/wire.ts';
+
+const folder = tempFolder();
+const onLake = test.skipIf(!hasLake);
+type Lake = Awaited<ReturnType<typeof newLake>>;
+
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+const openLake = async () => {
+  const [path, lake] = [newPath(folder), await newLake(folder)];
+  return { path, lake, warehouse: await openWarehouse(path, { lake }) };
+};
+
+/** As somebody else opens a lake, with plain DuckDB. */
+async function asOther<T>(lake: Lake, work: (connection: DuckDBConnection) => Promise<T>, isReader = false): Promise<T> {
+  const instance = await DuckDBInstance.create(':memory:');
+  try {
+    await attachLake(instance, lake, { isReader });
+    const connection = await instance.connect();
+    await connection.run('USE lake');
+    return await work(connection).finally(() => connection.closeSync());
+  } finally {
+    instance.closeSync();
+  }
+}
+
+const fact = (key: string, value: string) => ({ table: 'sync.meta', key: { key }, row: { value } });
+
+onLake('a document and its samples are rows of a lake, and there again at the second start', async () => {
+  const { path, lake, warehouse } = await openLake();
+  expect(await store(warehouse, 'daily_activity', [ACTIVITY])).toMatchObject({ stored: 1, unchanged: 0, samples: 4 });
+  await warehouse.close();
+  const again = await openWarehouse(path, { lake });
+  expect(await rows(again, 'SELECT user_id, id, day, score, average_met_minutes, met_count FROM daily_activity')).toEqual([
+    { user_id: 'ann', id: 'a-1', day: '2025-03-30', score: 82, average_met_minutes: 1.53125, met_count: 4 },
+  ]);
+  expect(await rows(again, 'SELECT user_id, day, ts, utc_offset, value FROM daily_activity_met ORDER BY ts')).toEqual([
+    { user_id: 'ann', day: '2025-03-30', ts: '2025-03-30 02:00:00', utc_offset: 7200, value: 0.9 },
+    { user_id: 'ann', day: '2025-03-30', ts: '2025-03-30 02:01:00', utc_offset: 7200, value: null },
+    { user_id: 'ann', day: '2025-03-30', ts: '2025-03-30 02:02:00', utc_offset: 7200, value: 1.25 },
+    { user_id: 'ann', day: '2025-03-30', ts: '2025-03-30 02:03:00', utc_offset: 7200, value: 1.5 },
+  ]);
+  expect(await rows(again, 'SELECT DISTINCT state FROM sync.coverage WHERE false')).toEqual([]);
+  expect(await store(again, 'daily_activity', [ACTIVITY])).toMatchObject({ stored: 0, unchanged: 1 });
+  await again.close();
+});
+
+onLake('what another commit overtakes is done again as a whole, and stored once', async () => {
+  const [path, lake] = [newPath(folder), await newLake(folder)];
+  const mine = await LakeStore.open({ path, lake }, []);
+  const connection = await mine.connect();
+  let times = 0;
+  const before = await mine.transaction(connection, async () => {
+    const reader = await connection.runAndReadAll('SELECT count(*)::INTEGER FROM sync.drift');
+    if (++times === 1) await asOther(lake, other => other.run(`INSERT INTO sync.drift (path) VALUES ('theirs')`));
+    await connection.run(`INSERT INTO sync.drift (path) VALUES ('mine')`);
+    return reader.getRows()[0]![0];
+  });
+  expect([times, before]).toEqual([2, 1]);
+  const all = await connection.runAndReadAll('SELECT path FROM sync.drift ORDER BY path');
+  expect(all.getRows()).toEqual([['mine'], ['theirs']]);
+  await mine.close();
+});
+
+onLake('who has lost the lake stores nothing in it any more, and ends', async () => {
+  const [path, lake] = [newPath(folder), await newLake(folder)];
+  const told: string[] = [];
+  const warehouse = await openWarehouse(path, { lake, onFatal: error => void told.push(error.message) });
+  await store(warehouse, 'sleep', [SLEEP]);
+  const theirs = await openWarehouse(newPath(folder), { lake: { ...lake, owner: 'another folder' } });
+  await expect(store(warehouse, 'daily_activity', [ACTIVITY])).rejects.toThrow('another process has taken the lake');
+  await expect(warehouse.record([fact('late', '1')])).rejects.toMatchObject({ exitCode: 75 });
+  expect(told).toEqual([expect.stringContaining('another process has taken the lake')]);
+  await warehouse.close();
+  expect(await rows(theirs, 'SELECT (SELECT count(*) FROM sleep) AS sleeps, (SELECT count(*) FROM daily_activity) AS activities')).toEqual([
+    { sleeps: 1, activities: 0 },
+  ]);
+  await theirs.close();
+});
+
+onLake('who takes the lake in the moment of a commit keeps the former owner from the next one', async () => {
+  const { lake, warehouse } = await openLake();
+  let theirs: Warehouse | undefined;
+  const run = DuckDBConnection.prototype.run;
+  vi.spyOn(DuckDBConnection.prototype, 'run').mockImplementation(async function (this: DuckDBConnection, ...parameters) {
+    const result = await run.apply(this, parameters);
+    if (parameters[0] !== 'COMMIT' || theirs) return result;
+    vi.restoreAllMocks();
+    theirs = await openWarehouse(newPath(folder), { lake: { ...lake, owner: 'another folder' } });
+    return result;
+  });
+  expect(await store(warehouse, 'sleep', [SLEEP])).toMatchObject({ stored: 1 });
+  await expect(store(warehouse, 'daily_activity', [ACTIVITY])).rejects.toThrow('another process has taken the lake');
+  await warehouse.close();
+  expect(await rows(theirs!, 'SELECT id FROM sleep UNION ALL SELECT id FROM daily_activity')).toEqual([{ id: 's-1' }]);
+  await theirs!.close();
+});
+
+onLake('who has lost the lake does no upkeep in it, and stores nothing after that', async () => {
+  const { lake, warehouse } = await openLake();
+  await store(warehouse, 'sleep', [SLEEP]);
+  const theirs = await openWarehouse(newPath(folder), { lake: { ...lake, owner: 'another folder' } });
+  await expect(warehouse.compact()).rejects.toThrow('another process has taken the lake');
+  await expect(store(warehouse, 'daily_activity', [ACTIVITY])).rejects.toThrow('another process has taken the lake');
+  expect(await rows(theirs, 'SELECT id FROM daily_activity')).toEqual([]);
+  await warehouse.close();
+  await theirs.close();
+});
+
+onLake('the lake is taken from a process that is frozen in the middle of a commit', async () => {
+  const { lake, warehouse } = await openLake();
+  await warehouse.close();
+  await withCatalogue(lake, async frozen => {
+    await frozen.run('BEGIN');
+    await frozen.run(
+      `INSERT INTO catalogue.ducklake_snapshot
+       SELECT max(snapshot_id) + 1, now(), max(schema_version), max(next_catalog_id), max(next_file_id) FROM catalogue.ducklake_snapshot`,
+    );
+    const theirs = await openWarehouse(newPath(folder), { lake: { ...lake, owner: 'another folder' } });
+    expect(await store(theirs, 'sleep', [SLEEP])).toMatchObject({ stored: 1 });
+    await theirs.close();
+    await expect(frozen.run('COMMIT')).rejects.toThrow(/terminating connection|server closed the connection/);
+  });
+});
+
+onLake('a commit that did not come in is not called stored, whoever else has committed meanwhile', async () => {
+  const { lake, warehouse } = await openLake();
+  const run = DuckDBConnection.prototype.run;
+  vi.spyOn(DuckDBConnection.prototype, 'run').mockImplementation(async function (this: DuckDBConnection, ...parameters) {
+    if (parameters[0] !== 'COMMIT') return run.apply(this, parameters);
+    vi.restoreAllMocks();
+    await asOther(lake, other => other.run(`INSERT INTO sync.drift (path) VALUES ('theirs')`));
+    await this.run('ROLLBACK');
+    throw new Error('IO Error: server closed the connection unexpectedly');
+  });
+  await expect(store(warehouse, 'sleep', [SLEEP])).rejects.toThrow('catalogue does not answer');
+  expect(await rows(warehouse, 'SELECT id FROM sleep')).toEqual([]);
+  expect(await store(warehouse, 'sleep', [SLEEP])).toMatchObject({ stored: 1 });
+  await warehouse.close();
+});
+
+onLake('a commit whose answer is lost is not done twice', async () => {
+  const { warehouse } = await openLake();
+  const run = DuckDBConnection.prototype.run;
+  let lost = 0;
+  vi.spyOn(DuckDBConnection.prototype, 'run').mockImplementation(async function (this: DuckDBConnection, ...parameters) {
+    const result = await run.apply(this, parameters);
+    if (parameters[0] === 'COMMIT' && lost++ === 0) throw new Error('IO Error: server closed the connection unexpectedly');
+    return result;
+  });
+  await warehouse.record([{ table: 'sync.drift', row: { path: 'once' } }]);
+  expect([lost, await rows(warehouse, 'SELECT path FROM sync.drift')]).toEqual([1, [{ path: 'once' }]]);
+  await warehouse.close();
+});
+
+onLake('whichever statement fails, a document is there as it was or as it came, and whole', async () => {
+  const { warehouse } = await openLake();
+  let score = 1;
+  await store(warehouse, 'daily_activity', [{ ...ACTIVITY, score }]);
+  for (let nth = 1; ; nth++) {
+    const calls = failStatements(n => n === nth);
+    const items = [nth, null, nth + 0.5];
+    const stored = await store(warehouse, 'daily_activity', [{ ...ACTIVITY, score: score + 1, met: { ...ACTIVITY.met, items } }]).catch(
+      () => undefined,
+    );
+    vi.restoreAllMocks();
+    const [row] = await warehouse.read('SELECT score FROM daily_activity');
+    expect(row, `statement ${nth}`).toEqual([stored ? score + 1 : score]);
+    score = Number(row![0]);
+    if (calls() < nth) break;
+    expect(nth).toBeLessThan(60);
+  }
+  expect(await findBroken(sql => warehouse.read(sql))).toEqual([]);
+  await warehouse.close();
+});
+
+onLake('after a restart of Postgres the same process stores on', async () => {
+  const { warehouse } = await openLake();
+  await store(warehouse, 'sleep', [SLEEP]);
+  testPostgres().stop();
+  await expect(store(warehouse, 'daily_activity', [ACTIVITY])).rejects.toThrow(/catalogue does not answer/);
+  testPostgres().start();
+  await vi.waitFor(() => store(warehouse, 'daily_activity', [ACTIVITY]), { timeout: 20_000, interval: 100 });
+  expect(await rows(warehouse, 'SELECT id FROM sleep UNION ALL SELECT id FROM daily_activity')).toEqual([{ id: 's-1' }, { id: 'a-1' }]);
+  await warehouse.close();
+});
+
+onLake('upkeep brings what many commits have left into one file a table, and changes no row', async () => {
+  const { lake, warehouse } = await openLake();
+  const many = (n: number) => ({
+    ...ACTIVITY,
+    id: `a-${n}`,
+    met: { ...ACTIVITY.met, items: Array.from({ length: 1_440 }, (_, i) => i + n) },
+  });
+  for (let n = 0; n < 4; n++) await store(warehouse, 'daily_activity', [many(n)]);
+  const asked = 'SELECT count(*) AS rows, sum(hash(sk, ts, value)::HUGEINT)::VARCHAR AS hash FROM daily_activity_met';
+  const before = await rows(warehouse, asked);
+  const files = () => readdirSync(join(lake.address.data, 'main', 'daily_activity_met')).length;
+  expect(files()).toBe(4);
+  await warehouse.compact();
+  expect(await rows(warehouse, asked)).toEqual(before);
+  const current = `SELECT file_count FROM ducklake_table_info('lake') WHERE table_name = 'daily_activity_met'`;
+  expect(await rows(warehouse, current)).toEqual([{ file_count: 1 }]);
+  // Whoever has begun to read the others may go on for a day.
+  expect(files()).toBe(5);
+  expect(await store(warehouse, 'daily_activity', [many(3)])).toMatchObject({ unchanged: 1 });
+  await warehouse.close();
+});
+
+onLake('a column that a lake lacks is added at the next start, and what was stored stays', async () => {
+  const { path, lake, warehouse } = await openLake();
+  await store(warehouse, 'sleep', [SLEEP]);
+  await warehouse.close();
+  await asOther(lake, async connection => {
+    await connection.run('ALTER TABLE sleep DROP COLUMN average_hrv');
+    await connection.run(`COMMENT ON TABLE sleep IS 'stale'`);
+  });
+  const again = await openWarehouse(path, { lake });
+  expect(await rows(again, 'SELECT id, average_hrv FROM sleep')).toEqual([{ id: 's-1', average_hrv: null }]);
+  expect(await store(again, 'sleep', [{ ...SLEEP, average_hrv: 62 }])).toMatchObject({ stored: 1 });
+  expect(await rows(again, 'SELECT average_hrv FROM sleep')).toEqual([{ average_hrv: 62 }]);
+  await again.close();
+});
+
+onLake('a reader’s role sees what is stored, in the catalogue and in files, and can change nothing', async () => {
+  const { lake, warehouse } = await openLake();
+  await store(warehouse, 'sleep', [SLEEP]);
+  const reader = { ...lake, address: { ...lake.address, user: 'ring_reader' } };
+  await asOther(reader, async connection => {
+    const found = await connection.runAndReadAll('SELECT id FROM sleep');
+    expect(found.getRows()).toEqual([['s-1']]);
+    await expect(connection.run('DELETE FROM sleep')).rejects.toThrow(/permission denied/);
+    const drop = `CALL postgres_execute('__ducklake_metadata_lake', 'DROP TABLE ducklake_table')`;
+    await expect(connection.run(drop)).rejects.toThrow(/must be owner/);
+  });
+  await warehouse.close();
+});
+
+onLake('what upkeep fails with quotes no row', async () => {
+  const { lake, warehouse } = await openLake();
+  await warehouse.record([{ table: 'sync.accounts', key: { user_id: 'ada-the-person' }, row: { state: 'active' } }]);
+  testPostgres().psql(lake.address.catalogue, 'ALTER TABLE ducklake_snapshot ADD CHECK (snapshot_id < 0) NOT VALID');
+  const error = await warehouse.compact().catch((thrown: Error) => thrown);
+  expect(error).toMatchObject({ name: 'RingneckError', message: expect.stringMatching(/^the lake: .*Failed to commit[^\n]*$/) });
+  expect(String(error)).not.toContain('ada');
+  await warehouse.close();
+});
+
+onLake('an erasing tells who keeps the catalogue from being written anew', async () => {
+  const { path, lake, warehouse } = await openLake();
+  await warehouse.close();
+  const person = { userId: 'ann', serviceUserIds: [] };
+  const reader = { ...lake, address: { ...lake.address, user: 'ring_reader' } };
+  await asOther(reader, async connection => {
+    await connection.run('BEGIN');
+    await connection.run('SELECT count(*) FROM sleep');
+    await expect(Warehouse.erase({ path, lake }, person, () => {})).rejects.toMatchObject({
+      exitCode: 75,
+      message: expect.stringMatching(/while somebody reads it: ring_reader from this machine \(PID \d+\); end that/),
+    });
+  });
+  expect(await Warehouse.erase({ path, lake }, person, () => {})).toEqual({});
+});
+
+onLake('an account that is erased is in no byte of the files or the catalogue', async () => {
+  const { path, lake, warehouse } = await openLake();
+  const name = 'ada-who-goes';
+  for (const [userId, text] of [
+    [name, 'a secret of hers'],
+    ['ben', 'a word of his'],
+  ] as const) {
+    const requestedAt = warehouse.clock.lease();
+    for (let n = 0; n < 2; n++) {
+      const document = {
+        ...ACTIVITY,
+        id: `${userId}-${n}`,
+        note: text,
+        met: { ...ACTIVITY.met, items: Array.from({ length: 1_440 }, () => n) },
+      };
+      const { resource } = warehouse.mapping('daily_activity');
+      await warehouse.storeDocuments({ userId, resource, requestedAt, documents: [document] });
+    }
+    warehouse.clock.release(requestedAt);
+    await warehouse.record([
+      { table: 'sync.accounts', key: { user_id: userId }, row: { state: 'active', service_user_id: `service-${userId}` } },
+    ]);
+  }
+  await warehouse.compact();
+  await warehouse.close();
+  const { psql, folder: postgres } = testPostgres();
+  const oid = psql('postgres', `SELECT oid FROM pg_database WHERE datname = '${lake.address.catalogue}'`).trim();
+  const words = [name, 'a secret of hers'];
+  const places = () => {
+    psql('postgres', 'CHECKPOINT');
+    const found = [join(postgres, 'data', 'base', oid), lake.address.data].flatMap(root =>
+      readdirSync(root, { recursive: true, withFileTypes: true })
+        .filter(entry => entry.isFile())
+        .map(entry => join(entry.parentPath, entry.name)),
+    );
+    return found.filter(file => words.some(word => readFileSync(file).includes(word)));
+  };
+  expect(places()).not.toEqual([]);
+  const person = { userId: name, serviceUserIds: [`service-${name}`] };
+  expect(await Warehouse.erase({ path, lake }, person, () => {})).toEqual({
+    daily_activity: 2,
+    daily_activity_met: 2_880,
+    'sync.accounts': 1,
+  });
+  expect(places()).toEqual([]);
+  // The files' texts are compressed.
+  const texts = await asOther(lake, async connection => {
+    const files = `${lake.address.data}**/*.parquet`;
+    const reader = await connection.runAndReadAll(`SELECT DISTINCT user_id FROM read_parquet('${files}', union_by_name = true)`);
+    return reader.getRows().flat();
+  });
+  expect(texts.filter(text => text !== null)).toEqual(['ben']);
+  const again = await openWarehouse(path, { lake });
+  expect(await rows(again, `SELECT id FROM daily_activity WHERE user_id >= 'a' ORDER BY id`)).toEqual([{ id: 'ben-0' }, { id: 'ben-1' }]);
+  expect(await findBroken(sql => again.read(sql))).toEqual([]);
+  await again.close();
+});
+
+onLake('an erasing that was frozen takes no file away that the next owner is about to commit', async () => {
+  const { path, lake, warehouse } = await openLake();
+  await store(warehouse, 'daily_activity', [ACTIVITY]);
+  await warehouse.close();
+  const orphan = join(lake.address.data, 'main', 'left-by-a-killed-one.parquet');
+  mkdirSync(dirname(orphan), { recursive: true });
+  writeFileSync(orphan, 'of somebody');
+  utimesSync(orphan, 1_000_000_000, 1_000_000_000);
+  const run = DuckDBConnection.prototype.run;
+  let read: Promise<unknown> | undefined;
+  vi.spyOn(DuckDBConnection.prototype, 'run').mockImplementation(async function (this: DuckDBConnection, ...parameters) {
+    if (!/orphaned_files(?!.*dry_run)/.test(String(parameters[0]))) return run.apply(this, parameters);
+    vi.restoreAllMocks();
+    const theirs = await LakeStore.open({ path: newPath(folder), lake: { ...lake, owner: 'another folder' } }, []);
+    const connection = await theirs.connect();
+    let result: Awaited<ReturnType<typeof run>> | undefined;
+    await theirs.transaction(connection, async () => {
+      await connection.run(`INSERT INTO sync.drift (path) SELECT 'p' || i FROM range(5000) r(i)`);
+      result = await this.run(...parameters);
+    });
+    const reader = await connection.runAndReadAll('SELECT count(DISTINCT path)::INTEGER FROM sync.drift');
+    read = Promise.resolve(reader.getRows());
+    await theirs.close();
+    return result!;
+  });
+  await Warehouse.erase({ path, lake }, { userId: 'ann', serviceUserIds: [] }, () => {});
+  expect([existsSync(orphan), await read]).toEqual([false, [[5_000]]]);
+});
+
+onLake('what cannot be reached ends the start with one sentence', async () => {
+  const lake = await newLake(folder);
+  const refused = (change: Partial<Lake>) => expect(openWarehouse(newPath(folder), { lake: { ...lake, ...change } })).rejects;
+  const at = (change: Partial<Lake['address']>) => ({ address: { ...lake.address, ...change } });
+  await refused(at({ host: '/nowhere' })).toThrow(
+    /^the lake’s catalogue lake\d+ at \/nowhere cannot be reached: connection to server on socket/,
+  );
+  await refused(at({ catalogue: 'postgres' })).toThrow('there is no lake in the catalogue postgres at');
+  await refused(at({ data: '/nowhere/' })).toThrow('the lake’s folder cannot be read: ENOENT');
+  await refused({ extensions: folder }).toThrow(/^DuckDB’s extension ducklake cannot be loaded: IO Error: Extension ".*" not found/);
+  const s3 = { key: 'k', secret: 'never to be seen', endpoint: 'http://127.0.0.1:9', region: 'us-east-1' };
+  const bucket = lakePlace(lake.address.catalogue, 's3://ring/x', s3);
+  await refused(bucket).toThrow(/^the lake’s bucket s3:\/\/ring cannot be reached: (?!.*never to be seen)/);
+});
