@@ -49,7 +49,7 @@ export async function logIn(name: string, { browser, timeout, ...options }: Opti
     const answer = await askToSignIn({
       settings,
       again: loginCommand(name),
-      open: listens && hasBrowser(environment) ? signInInBrowser : undefined,
+      open: listens && hasBrowser(environment) ? url => signInInBrowser(url, session.settings.data) : undefined,
       listens,
       paste: readPasted,
       timeoutMs: timeout * 1000,
@@ -69,11 +69,11 @@ function hasBrowser(env: NodeJS.ProcessEnv): boolean {
   return process.platform === 'darwin' || process.platform === 'win32' || Boolean(env.DISPLAY || env.WAYLAND_DISPLAY);
 }
 
-async function signInInBrowser(url: string): Promise<void> {
+async function signInInBrowser(url: string, data: string): Promise<void> {
   note('Sign in in the browser. If none opens, open this address on this machine:');
   note(url);
   try {
-    const child = await openBrowser(url);
+    const child = await openBrowser(url, data);
     // Who has no browser after all has the address.
     child.on('error', () => undefined).unref();
   } catch (error) {

@@ -40,7 +40,7 @@ export function addConsole(program: Command): void {
     const { connectControl } = await import('../../app/control/connect-control.ts');
     const owner = await connectControl<AppCommands>(session.settings.data);
     const link = await owner?.call('consoleLink', grant);
-    if (link) return show(link.url, open);
+    if (link) return show(link.url, session, open);
     if (owner && session.settings.consolePort === null) {
       throw new RingneckError('`ringneck up` serves no console: RINGNECK_CONSOLE_PORT is off');
     }
@@ -64,15 +64,15 @@ async function serveReading(session: Session, grant: ConsoleGrant, open: boolean
   try {
     const link = served.createLink(grant);
     note('ringneck up does not run: the page shows the snapshot, and nothing can be done there but look. Ctrl-C ends it.');
-    await show(link, open);
+    await show(link, session, open);
     await interruptible(signal => new Promise<void>(resolve => signal.addEventListener('abort', () => resolve(), { once: true })));
   } finally {
     await served.close();
   }
 }
 
-async function show(url: string, open: boolean): Promise<void> {
+async function show(url: string, { settings }: Session, open: boolean): Promise<void> {
   printLine(url);
   if (!open) return;
-  await openBrowser(url).catch(() => note('no browser could be opened: open the link yourself, within a minute'));
+  await openBrowser(url, settings.data).catch(() => note('no browser could be opened: open the link yourself, within a minute'));
 }
