@@ -4,6 +4,7 @@ import { type EnrolmentSettings, NO_CLIENT, NO_ENROLMENT, NO_SERVICE } from '../
 import { UsageError } from '../../base/errors.ts';
 import { changeAccounts, findAccount, getAccount, parseAccountName, shownAccount } from '../../ledger/accounts.ts';
 import { findLink, hashOf, type Link, linkEntry, listLinks, noInvitationEntry, withdrawalLink } from '../../ledger/links.ts';
+import { mapCommand } from '../../sync/events/map-command.ts';
 import { findTwin } from '../../sync/verdicts/same-person.ts';
 import type { App } from '../app.ts';
 import { listWithoutAccount } from '../kept-tokens.ts';
@@ -158,6 +159,6 @@ export async function isReadNow({ warehouse, secrets }: App, name: string): Prom
 export const tellUnrecognised = (name: string, person: string | null): string =>
   person === null
     ? `nobody can tell whether who signed in is the person whose data ${name} has, and nothing was stored: they have to allow the scope personal`
-    : `nobody knows whose the data of ${name} are, and nothing was stored of who signed in (${person} at the service): if they are the same, ringneck account map ${name} ${person}, then the link again; if not, invite them by another name`;
+    : `nobody knows whose the data of ${name} are, and nothing was stored of who signed in (${person} at the service): if they are the same, ${mapCommand(person, name)}, then the link again; if not, invite them by another name`;
 
 export const tellAnother = (name: string): string => `somebody else signed in than ${name} was before, and nothing was stored`;

@@ -266,6 +266,20 @@ test('nobody gets rows by a link that may be of somebody else, until the operato
   expect((await enrol(link, 'ada')).title).toBe('Thank you');
 });
 
+test('an id of the service that a shell would take for more than a word is part of no command', async () => {
+  const { harness, invite, enrol, told } = await openEnrolment(folder, 'odd-id', shared);
+  await enrol(await invite('p01'), 'ada', ['personal']);
+  await harness.backfill({ from: '2025-01-01', to: '2025-01-05', collections: ['sleep_time'] });
+  harness.app.secrets.remove('p01');
+  const client = await harness.app.client();
+  client.personalInfo = async () => ({ id: 'x; touch owned', rest: {} }) as never;
+  harness.app.client = async () => client;
+  await enrol(await invite('p01'), 'ada');
+  expect(told).toMatchObject([
+    { message: expect.stringContaining('if they are the same, ringneck account map p01 <service_user_id>, then the link again') },
+  ]);
+});
+
 test('nothing is stored of whom the service does not name in time, and the link stays', async () => {
   const { harness, invite, enrol, told } = await openEnrolment(folder, 'nameless', shared);
   await enrol(await invite('p01'), 'ada');
