@@ -15,6 +15,8 @@ const PRIVATE = [
   'inbox',
   'queue',
   'service',
+  'console-sessions',
+  'person-files',
 ];
 
 /** Something of ours that other users of this machine can get at. */

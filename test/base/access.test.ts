@@ -71,6 +71,15 @@ test.each([0o777, 0o1777, 0o770])(
   },
 );
 
+test.each(['console-sessions', 'person-files'])('%s that others can write, behind a link too, is refused', name => {
+  const data = dataFolder();
+  const shared = dataFolder(0o1777);
+  symlinkSync(shared, join(data, name));
+  expect(() => ensureUnwritable(data)).toThrow(`${name} is writable by others (0777): chmod 700 ${join(data, name)}`);
+  chmodSync(shared, 0o700);
+  expect(ensureUnwritable(data)).toEqual([]);
+});
+
 test('a folder that others can only read takes the warehouse; its log there is looked at too', () => {
   const data = dataFolder();
   const readable = dataFolder(0o755);
