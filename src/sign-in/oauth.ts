@@ -193,8 +193,8 @@ function splitScope(scope: string | undefined): string[] | undefined {
 /** Asks, and reads of an answer with tokens what is usable: what was used up for it is gone. The rest is as it came. */
 async function fetchTokens(url: string, init: RequestInit): Promise<Response> {
   const response = await fetch(url, init);
-  const text = await readText(response);
   const { status, headers } = response;
+  const text = await readText(response);
   const tokens = status === 200 ? readTokens(text) : undefined;
   if (tokens) return Response.json(tokens);
   const kept = new Headers(headers);
@@ -210,16 +210,34 @@ function nameError({ error }: Record<string, unknown>): string | undefined {
   return typeof error === 'string' ? error : JSON.stringify(error);
 }
 
-async function readText({ body }: Response): Promise<string> {
+async function readText({ status, body }: Response): Promise<string> {
   const parts: Uint8Array[] = [];
+  const read = () => Buffer.concat(parts).toString('utf8');
   let bytes = 0;
-  for await (const part of body ?? []) {
-    bytes += part.length;
-    if (bytes > MOST_BYTES) throw new TooLongError();
-    parts.push(part);
+  try {
+    for await (const part of body ?? []) {
+      bytes += part.length;
+      if (bytes > MOST_BYTES) throw new TooLongError();
+      parts.push(part);
+    }
+  } catch (error) {
+    // What has come does not come a second time.
+    const whole = status === 200 ? findTokens(read()) : undefined;
+    if (whole === undefined) throw error;
+    return whole;
   }
-  return Buffer.concat(parts).toString('utf8');
+  return read();
 }
+
+/** An answer that was cut off, as far as its members are whole; undefined where a token is not. */
+function findTokens(text: string): string | undefined {
+  if (isJson(text)) return readTokens(text) && text;
+  const ends = [...text.matchAll(/,/g)].slice(-MOST_MEMBERS).map(({ index }) => `${text.slice(0, index)}}`);
+  const begun = [...ends, ...(text.endsWith('"') ? [`${text}}`] : [])].findLast(isJson);
+  return begun !== undefined && readTokens(begun)?.refresh_token ? begun : undefined;
+}
+
+const MOST_MEMBERS = 20;
 
 class TooLongError extends Error {}
 

@@ -1,5 +1,7 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { inspect } from 'node:util';
-import { expect, test, vi } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { shownMessageOf } from '../../src/base/errors.ts';
 import { createAuthorizeRequest, OAuthClient } from '../../src/sign-in/oauth.ts';
 import { type AuthorizationServer, SCOPES, startAuthorizationServer } from './authorization-server.ts';
@@ -214,6 +216,45 @@ test.each<[string, object, object]>([
   const nothing = { accessToken: 'a', refreshToken: undefined, expiresIn: undefined, scopes: undefined };
   expect(await new OAuthClient(server.settings).refresh('r')).toEqual({ ...nothing, ...expected });
 });
+
+/** A token address that breaks its answer off where a body ends. */
+async function breakOff(body: string): Promise<OAuthClient> {
+  const http = createServer((request, response) => {
+    request.resume().on('end', () => {
+      response.writeHead(200, { 'content-type': 'application/json', 'content-length': WHOLE.length + 100 });
+      response.write(body, () => response.destroy());
+    });
+  });
+  await new Promise<void>(resolve => http.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void http.close());
+  const { port } = http.address() as AddressInfo;
+  return new OAuthClient({
+    tokenUrl: `http://127.0.0.1:${port}/oauth/token`,
+    clientId: 'ringneck',
+    clientSecret: 'the-secret-of-the-client',
+  });
+}
+
+const WHOLE = '{"access_token":"a","expires_in":120,"refresh_token":"r","scope":"daily,personal"}';
+const upTo = (end: string) => WHOLE.slice(0, WHOLE.indexOf(end) + end.length);
+
+test.each([
+  ['at its end', WHOLE, ['daily', 'personal']],
+  ['within what it says of scopes', upTo('"daily,'), undefined],
+  ['after its tokens', upTo('"refresh_token":"r"'), undefined],
+])('of an answer that is broken off %s the tokens are taken: they come no second time', async (_, body, scopes) => {
+  expect(await (await breakOff(body)).refresh('r')).toEqual({ accessToken: 'a', refreshToken: 'r', expiresIn: 120, scopes });
+});
+
+test.each([upTo('"refresh_token":"'), upTo('"expires_in":12'), upTo('"expires_in":120,'), '{"a":"b"}', ''])(
+  'an answer that is broken off before it has both tokens is none: %s',
+  async body => {
+    await expect((await breakOff(body)).refresh('r')).rejects.toMatchObject({
+      kind: 'unavailable',
+      message: expect.stringContaining('cannot be reached'),
+    });
+  },
+);
 
 test('what the browser brought says what was granted where the answer with the tokens does not', async () => {
   const server = await startAuthorizationServer();
