@@ -200,8 +200,10 @@ class FailureRunner {
     const { now } = this.#options;
     // By one link several people may sign in: what the first one did says nothing of the next.
     const key = JSON.stringify([reason, user, collection, ...(reason === 'invitation_refused' ? [message] : [])]);
-    if (now() - (this.#last.get(key) ?? Number.NEGATIVE_INFINITY) < HOUR_MS) return true;
-    if (this.#last.size > 1_000) for (const [old, at] of this.#last) if (now() - at >= HOUR_MS) this.#last.delete(old);
+    // A clock that was put back keeps nothing from being said.
+    const isRecent = (at: number) => Math.abs(now() - at) < HOUR_MS;
+    if (isRecent(this.#last.get(key) ?? Number.NEGATIVE_INFINITY)) return true;
+    if (this.#last.size > 1_000) for (const [old, at] of this.#last) if (!isRecent(at)) this.#last.delete(old);
     this.#last.set(key, now());
     return false;
   }

@@ -66,6 +66,19 @@ test('the same is said once an hour, for each reason, user and collection', asyn
   expect(messages).toEqual(['1', '3', '4', '5', '6']);
 });
 
+test('a clock that was ahead at a failure, and is put right, keeps the next one from being said for no longer', async () => {
+  const file = newPath();
+  const { onFailure, clock } = create(`"${program}" ${file}`);
+  const failure = { reason: 'account_parked', user: 'ada' } as const;
+  const year = 365 * 86_400_000;
+  clock.ms = 2 * year;
+  onFailure({ ...failure, message: '1' });
+  clock.ms = year;
+  onFailure({ ...failure, message: '2' });
+  await onFailure.close();
+  expect(readFileSync(file, 'utf8').trim().split('\n')).toHaveLength(2);
+});
+
 test('each withdrawal is said, and each refusal of an invitation that says something else', async () => {
   const file = newPath();
   const { onFailure } = create(`"${program}" ${file}`);
