@@ -35,7 +35,7 @@ const atDepths = (key: string) => ['', '*.', '*.*.', '*.*.*.'].map(above => `${a
  * process ends or is killed; `stream` is for tests.
  */
 export function createLog({ level, pretty, stream }: { level: string; pretty: boolean; stream?: DestinationStream }): Log {
-  const output = stream ?? pino.destination({ dest: STDERR, sync: true });
+  const output = stream ?? openStderr();
   const options = { level, redact: { paths: secretKeys.flatMap(atDepths), censor: '[redacted]' } };
   if (!pretty)
     return pino(options, {
@@ -55,6 +55,16 @@ export function createLog({ level, pretty, stream }: { level: string; pretty: bo
       output.write(format(printableIn(JSON.parse(line))));
     },
   });
+}
+
+/** Of lines that cannot be written yet. */
+const MOST_WAITING_BYTES = 1_048_576;
+
+/** Where it cannot be written, on a full disk or a terminal that is gone, whoever logs goes on. */
+function openStderr(): DestinationStream {
+  const output = pino.destination({ dest: STDERR, sync: true, maxLength: MOST_WAITING_BYTES });
+  output.on('error', () => undefined);
+  return output;
 }
 
 const KEPT_LINES = 500;

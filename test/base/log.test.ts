@@ -1,5 +1,5 @@
 import { execFile as execFileWithCallback } from 'node:child_process';
-import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -45,35 +45,55 @@ test('the silent log says nothing at any level', () => {
   expect(silentLog.isLevelEnabled('fatal')).toBe(false);
 });
 
-test.each([false, true])('every line is on stderr before a process ends at once, and nothing on stdout (pretty %s)', async pretty => {
+/** Compiles the log into a folder beside a program that uses it. */
+async function compileProgram(program: string): Promise<{ path: string; remove(): void }> {
   const folder = mkdtempSync(join(tmpdir(), 'ringneck-test-'));
+  const root = fileURLToPath(new URL('../..', import.meta.url));
+  const options = [
+    '--ignoreConfig',
+    '--module',
+    'nodenext',
+    '--target',
+    'es2023',
+    '--types',
+    'node',
+    '--skipLibCheck',
+    '--rewriteRelativeImportExtensions',
+  ];
+  await execFile('node', ['node_modules/typescript/bin/tsc', 'src/base/log.ts', ...options, '--outDir', folder], { cwd: root });
+  symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
+  writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
+  const path = join(folder, 'program.js');
+  writeFileSync(path, program);
+  return { path, remove: () => rmSync(folder, { recursive: true }) };
+}
+
+test.each([false, true])('every line is on stderr before a process ends at once, and nothing on stdout (pretty %s)', async pretty => {
+  const program = await compileProgram(
+    `import { createLog } from './log.js';
+     const log = createLog({ level: 'info', pretty: ${pretty} });
+     for (let i = 1; i <= 500; i++) log.info('line %d', i);
+     process.kill(process.pid, 'SIGKILL');`,
+  );
   try {
-    const root = fileURLToPath(new URL('../..', import.meta.url));
-    const options = [
-      '--ignoreConfig',
-      '--module',
-      'nodenext',
-      '--target',
-      'es2023',
-      '--types',
-      'node',
-      '--skipLibCheck',
-      '--rewriteRelativeImportExtensions',
-    ];
-    await execFile('node', ['node_modules/typescript/bin/tsc', 'src/base/log.ts', ...options, '--outDir', folder], { cwd: root });
-    symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
-    writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
-    writeFileSync(
-      join(folder, 'program.js'),
-      `import { createLog } from './log.js';
-       const log = createLog({ level: 'info', pretty: ${pretty} });
-       for (let i = 1; i <= 500; i++) log.info('line %d', i);
-       process.kill(process.pid, 'SIGKILL');`,
-    );
-    const ended = await execFile('node', [join(folder, 'program.js')]).catch((error: { stdout: string; stderr: string }) => error);
+    const ended = await execFile('node', [program.path]).catch((error: { stdout: string; stderr: string }) => error);
     expect(ended.stdout).toBe('');
     expect(ended.stderr.match(/line \d+/g)).toEqual(Array.from({ length: 500 }, (_, index) => `line ${index + 1}`));
   } finally {
-    rmSync(folder, { recursive: true });
+    program.remove();
+  }
+});
+
+test.runIf(existsSync('/dev/full'))('a disk that takes no line of the log ends nobody', async () => {
+  const program = await compileProgram(
+    `import { createLog } from './log.js';
+     const log = createLog({ level: 'info', pretty: false });
+     for (let i = 1; i <= 20_000; i++) log.info('line %d of many, each of which waits for room that does not come', i);
+     console.log('goes on');`,
+  );
+  try {
+    expect((await execFile('sh', ['-c', 'exec node "$0" 2> /dev/full', program.path])).stdout).toBe('goes on\n');
+  } finally {
+    program.remove();
   }
 });
