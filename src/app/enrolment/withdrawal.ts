@@ -60,7 +60,9 @@ export async function withdraw(app: App, secret: string): Promise<Exclude<Withdr
   if (standing === 'ended') return 'ended';
   if (!areTokensEnded) return 'left';
   await takeBackEnded(app, name).catch(error => tellLeft(app, name, error));
-  return howTakenBack(app.secrets, name);
+  const taken = howTakenBack(app.secrets, name);
+  // It may not have been asked for any more, and be on the list by the name that a move gives the account.
+  return taken === 'done' && app.ending.aborted ? 'left' : taken;
 }
 
 /**

@@ -178,6 +178,36 @@ test('a sign-in that is made while a withdrawal waits for the service stays', as
   expect([await harness.read('SELECT state FROM sync.accounts'), harness.app.secrets.names()]).toEqual([[['active']], ['p01']]);
 });
 
+/** A promise that is settled by hand. */
+function gate(): { opened: Promise<void>; open(): void } {
+  let open: () => void = () => undefined;
+  const opened = new Promise<void>(resolve => {
+    open = resolve;
+  });
+  return { opened, open: () => open() };
+}
+
+test('who withdraws while their account is about to get another name is not told that the service has taken the access back', async () => {
+  const enrolment = await openEnrolment(folder, 'moved-meanwhile', shared);
+  const { harness, invite, enrol } = enrolment;
+  const { app } = harness;
+  const link = withdrawLinkOf(await enrol(await invite('p01'), 'ada'));
+  const [first, second] = [gate(), gate()];
+  const changed = changeAccounts(app.warehouse, () => first.opened);
+  void app.inHand.add(second.opened);
+  const withdrawing = new Browser().open(link, { method: 'POST' });
+  const moving = harness.commands.moveAccount({ from: 'p01', to: 'p09' });
+  await until('the folder is being closed', () => app.ending.aborted);
+  first.open();
+  await changed;
+  await until('it is recorded', () => !app.secrets.names().includes('p01'));
+  second.open();
+  await moving;
+  const page = await withdrawing;
+  expect(app.secrets.listEnded()).toMatchObject([{ name: 'p09', isGivenUp: false }]);
+  expect([page.title, page.html.includes('still lists the access')]).toEqual(['You have withdrawn', true]);
+});
+
 /** Presses the button of a link, and fails as the tokens are to be forgotten. */
 async function interrupt({ harness }: EnrolmentHarness, link: string) {
   const { secrets } = harness.app;
