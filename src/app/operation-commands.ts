@@ -40,7 +40,7 @@ export interface QueueReport {
 }
 
 /** What the owner of a data folder has in hand, and what may be done about it. */
-export const operationCommands = { activeRuns, stopRun, queueReport, retryJob, listRecentEvents, readHindrances };
+export const operationCommands = { activeRuns, stopRun, queueReport, retryJob, listRecentEvents, readHindrances, isSnapshotOfAnother };
 
 /** What keeps the snapshot from being up to date; null: nothing does. */
 export interface Hindrances {
@@ -53,6 +53,11 @@ async function readHindrances({ warehouse, openedClient, settings, now, snapshot
     service_unreachable: await readSilence({ warehouse, client: await openedClient, service: settings.serviceUrl, now }),
     snapshot_failure: snapshots.failure ?? null,
   };
+}
+
+/** Whether what readers have is of another warehouse than this one, of which none is published yet: as where a restore has put it there. */
+async function isSnapshotOfAnother({ snapshots }: App): Promise<boolean> {
+  return snapshots.isOfAnother();
 }
 
 async function activeRuns({ opened }: App): Promise<ActiveRun[]> {

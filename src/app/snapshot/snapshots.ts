@@ -6,7 +6,9 @@ import { diskReserveBytes, ensureDiskReserve, isDiskFull } from '../../base/disk
 import { kindOf, messageOf, RingneckError, TryLaterError } from '../../base/errors.ts';
 import { ensureFolder, hashFile, writeFileAtomically } from '../../base/files.ts';
 import type { Log } from '../../base/log.ts';
+import { warehouseId } from '../../sync/runs/runs.ts';
 import { NeedsRebuild } from '../../warehouse/needs-rebuild.ts';
+import { readSnapshotFile } from '../../warehouse/readers/snapshot-file.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
 import { ensureOurs, ensurePlace, ensureUnshared } from './place.ts';
 
@@ -73,6 +75,14 @@ export class Snapshots {
   /** Undefined while one is published of all that is stored, and before this process has tried. */
   get failure(): SnapshotFailure | undefined {
     return this.isFresh ? undefined : this.#failure;
+  }
+
+  /** Whether what lies there is of another warehouse. */
+  async isOfAnother(): Promise<boolean> {
+    const { settings, warehouse } = this.#parts;
+    if (this.#last || !existsSync(settings.snapshot)) return false;
+    const said = await readSnapshotFile(settings.snapshot).catch(() => undefined);
+    return said?.warehouse != null && said.warehouse !== (await warehouseId(warehouse));
   }
 
   /** Publishes one whose rows are all in the order of user and time. */

@@ -67,6 +67,10 @@ class Server {
   readonly #sessions: Sessions;
   readonly #assets: Assets;
   readonly #questions: Questions;
+  /** Of nothing. */
+  readonly #none: Questions;
+  /** Whether what lies where the snapshot is put was seen to be of this warehouse. */
+  #isOurs = false;
   readonly #personFiles: PersonFiles;
   readonly #live: Live;
   /** By the path of a person's file. */
@@ -80,6 +84,7 @@ class Server {
       parts.log.error({ reason: messageOf(error) }, 'a session of the console is left out'),
     );
     this.#questions = new Questions(parts.settings.snapshot, parts.now);
+    this.#none = new Questions(`${parts.settings.snapshot}.none`, parts.now);
     this.#personFiles = new PersonFiles(parts.settings);
     this.#live = new Live(parts, () => this.#questions.stamp);
   }
@@ -112,7 +117,7 @@ class Server {
         this.#live.close();
         fastify.server.closeAllConnections();
         await fastify.close();
-        await Promise.all([this.#questions, ...this.#ofPersons.values()].map(questions => questions.close()));
+        await Promise.all([this.#questions, this.#none, ...this.#ofPersons.values()].map(questions => questions.close()));
       },
     };
   }
@@ -306,7 +311,7 @@ class Server {
 
   /** A person is answered from a file in which there is nobody else; undefined where there is no such account any more, which ends the session. */
   async #questionsFor({ id, person }: ConsoleSession, signal: AbortSignal): Promise<Questions | undefined> {
-    if (person === null) return this.#questions;
+    if (person === null) return (await this.#isOfAnother()) ? this.#none : this.#questions;
     const { settings } = this.#parts;
     ensureNamesFollowed(settings);
     try {
@@ -321,6 +326,15 @@ class Server {
       this.#sessions.end(id);
       return undefined;
     }
+  }
+
+  /** Whether a snapshot lies there that shows who was here before: who serves alone has refused it. */
+  async #isOfAnother(): Promise<boolean> {
+    const { commands } = this.#parts;
+    if (this.#isOurs || !commands) return false;
+    const isOfAnother = await commands.isSnapshotOfAnother();
+    this.#isOurs = !isOfAnother;
+    return isOfAnother;
   }
 
   /** The same session may follow as long as it is open; to follow does not keep it open. */

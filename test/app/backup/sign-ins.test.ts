@@ -5,6 +5,7 @@ import { restoreBackup } from '../../../src/app/backup/restore.ts';
 import { ensureOfThisWarehouse } from '../../../src/app/find-source.ts';
 import { readSettings } from '../../../src/base/config.ts';
 import { openSignedInHarness } from '../../sign-in/signed-in-harness.ts';
+import { openConsoleHere } from '../../support/console-harness.ts';
 import { openHarness } from '../../support/harness.ts';
 import { runHere } from '../../support/run-here.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
@@ -131,4 +132,20 @@ test('a console that looks alone refuses what a snapshot elsewhere has of anothe
   });
   await runHere(['snapshot'], { env });
   await expect(ensureOfThisWarehouse(settings)).resolves.toBeUndefined();
+});
+
+test('a console beside commands shows nothing of a snapshot elsewhere that is of another warehouse, until this one is published', async () => {
+  const { harness, login, service } = await openSignedInHarness(folder, 'shown');
+  const backup = join(folder, 'shown-backup');
+  await harness.commands.backup({ folder: backup, withoutKey: false });
+  await login('ada');
+  const { path: snapshot } = await harness.commands.snapshot({});
+  const data = join(folder, 'shown-copied');
+  await restoreBackup(readSettings({ RINGNECK_DATA: data }), { folder: backup, asCopy: true }, new AbortController().signal);
+  const { commands } = await openHarness(data, service.url, { settings: { snapshot } });
+  const visitor = await (await openConsoleHere(data, { commands, settings: { snapshot } })).enter();
+  const shown = async () => JSON.stringify((await visitor.ask('GET people')).body).includes('ada');
+  expect([await shown(), (await visitor.ask('GET session')).status]).toEqual([false, 200]);
+  await commands.snapshot({});
+  expect([await shown(), (await visitor.ask('GET people')).status]).toEqual([false, 200]);
 });
