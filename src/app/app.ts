@@ -6,6 +6,7 @@ import { environment, NO_SERVICE, NO_WEBHOOKS, type Settings } from '../base/con
 import { ensureDiskReserve } from '../base/disk.ts';
 import { messageOf, RingneckError, TryLaterError, UsageError } from '../base/errors.ts';
 import { ensureFolder } from '../base/files.ts';
+import { closeAll } from '../base/interrupt.ts';
 import type { Inbox } from '../base/journal.ts';
 import type { Log } from '../base/log.ts';
 import { createOnFailure, type FailureCommand } from '../base/on-failure.ts';
@@ -38,6 +39,7 @@ import { RecentEvents } from './recent-events.ts';
 import { openSignIns } from './sign-ins.ts';
 import { Snapshots } from './snapshot/snapshots.ts';
 
+const ENDING = 'ringneck is ending; try again in a moment';
 const RETRY_DELAY_MS = 5_000;
 const SECOND_LOOK_MS = 5_000;
 const UNREACHED_MS = 15_000;
@@ -157,6 +159,7 @@ export class App {
       const { finishMove } = await import('./move/move.ts');
       await finishMove(options);
     }
+    let opened: App | undefined;
     const warehouse = await Warehouse.open({
       path: warehouseIn(settings.data),
       ...lakeOf(settings),
@@ -168,12 +171,15 @@ export class App {
       onFatal: error => {
         // Nothing more can be stored by this process: whoever supervises it starts a new one.
         log.fatal({ reason: messageOf(error) }, 'the warehouse failed');
-        process.exit(error instanceof RingneckError ? error.exitCode : 1);
+        const exitCode = error instanceof RingneckError ? error.exitCode : 1;
+        if (opened) void opened.#exit(exitCode);
+        else process.exit(exitCode);
       },
       onUnclearHeartRate: () => log.warn(UNCLEAR),
     });
     try {
-      return await App.#openOver({ warehouse, release, erasing }, options);
+      opened = await App.#openOver({ warehouse, release, erasing }, options);
+      return opened;
     } catch (error) {
       await warehouse.close();
       throw error;
@@ -411,7 +417,7 @@ export class App {
         onLost: message => {
           // Nothing more may be taken from the queues or noted in them; what is committed is safe.
           log.fatal(message);
-          process.exit(75);
+          void this.#exit(75);
         },
       },
     });
@@ -442,6 +448,27 @@ export class App {
     return this.#ending.signal;
   }
 
+  /** From here on nothing begins that the service answers once; what has begun is waited for by who ends the process. */
+  beginNothing(): void {
+    this.#ending.abort(new TryLaterError(ENDING));
+    this.inHand.isEnding = true;
+  }
+
+  /** Ends the process with nothing closed: at once, or when it has the answers that come once. */
+  async #exit(code: number): Promise<void> {
+    this.beginNothing();
+    if (!this.inHand.isEmpty || !this.ofErased.isEmpty) {
+      void this.opened
+        ?.then(pipeline => {
+          pipeline?.runs.close();
+          return pipeline?.queues.close({ graceMs: 0 });
+        })
+        .catch(() => undefined);
+      await Promise.all([this.inHand.settle(this.log), this.ofErased.settle(this.log)]);
+    }
+    process.exit(code);
+  }
+
   /**
    * Leaves runs to the next start, commits what waits, and gives the folder back.
    * @param pause why, where it is opened again in a moment
@@ -452,21 +479,23 @@ export class App {
   }
 
   async #close(pause: string | undefined): Promise<void> {
-    this.#ending.abort(new TryLaterError(pause ?? 'ringneck is ending; try again in a moment'));
+    this.#ending.abort(new TryLaterError(pause ?? ENDING));
     this.snapshots.close();
-    try {
+    const closing = [
       // One that is being opened may wait for a Redis that went away meanwhile.
-      await this.#opening?.close({ graceMs: 0 });
-      const pipeline = await this.opened;
-      pipeline?.runs.close(pause);
-      await (await this.#manager?.catch(() => undefined))?.close();
-      await pipeline?.queues.close();
-      await (await this.#inbox?.catch(() => undefined))?.close();
-      await this.inHand.settle(this.log);
-      await (await this.openedClient)?.close();
-      await (await this.#rawClient?.catch(() => undefined))?.close();
-      await (await this.#signIns?.catch(() => undefined))?.close();
-      if (!this.#options.onFailure) await this.onFailure.close();
+      () => this.#opening?.close({ graceMs: 0 }),
+      async () => (await this.opened)?.runs.close(pause),
+      async () => (await this.#manager?.catch(() => undefined))?.close(),
+      async () => (await this.opened)?.queues.close(),
+      async () => (await this.#inbox?.catch(() => undefined))?.close(),
+      () => this.inHand.settle(this.log),
+      async () => (await this.openedClient)?.close(),
+      async () => (await this.#rawClient?.catch(() => undefined))?.close(),
+      async () => (await this.#signIns?.catch(() => undefined))?.close(),
+      () => !this.#options.onFailure && this.onFailure.close(),
+    ];
+    try {
+      await closeAll(closing.toReversed());
     } finally {
       if (!this.standby) {
         await this.#leaveSilence();

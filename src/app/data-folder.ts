@@ -88,11 +88,21 @@ export class DataFolder {
   }
 
   async close(): Promise<void> {
-    await this.#app?.close();
-    // What comes of it is kept in the lake’s catalogue too.
-    await this.#ofErased.settle(this.#options.log);
-    await this.#options.onFailure.close();
-    await this.#release?.();
+    this.#ending = true;
+    // Whoever has it closed for a while waits for answers that come once.
+    await this.#closed;
+    await closeAll([
+      () => this.#release?.(),
+      () => this.#options.onFailure.close(),
+      // What comes of it is kept in the lake’s catalogue too.
+      () => this.#ofErased.settle(this.#options.log),
+      () => this.#app?.close(),
+    ]);
+  }
+
+  /** As `App.beginNothing`; what is being taken back of who was erased ends all the same. */
+  beginNothing(): void {
+    this.#app?.beginNothing();
   }
 
   /** Undefined where no sign-in is being made, renewed or taken back. */

@@ -27,6 +27,7 @@ interface Parts {
   log: Log;
   onFailure: OnFailure;
   inHand: InHand;
+  ending: AbortSignal;
   unwritten: Unwritten;
   /** Of a client that asks with the very token that it is given. */
   rawClient(): Promise<Pick<Client, 'personalInfo'>>;
@@ -56,6 +57,7 @@ export async function openSignIns(parts: Parts): Promise<SignIns> {
       await takeBackEnded(parts, name);
     },
     wait: renewal => parts.inHand.add(renewal),
+    ending: parts.ending,
     ensureOurs: () => ensureHeld(parts.settings.data),
     findOtherOwner: (name, tokens) => findOtherOwner(parts, name, tokens),
     askWhose: (name, signIn) => askWhoseRenewed(parts, name, signIn),

@@ -155,7 +155,8 @@ class Up {
         },
       );
     if (await isInTime(endMs)) return;
-    // An answer that nobody takes loses a sign-in. Each is waited for as long as its request.
+    // An answer that nobody takes loses a sign-in. Each is waited for as long as its request, and none begins any more.
+    this.#owned?.beginNothing();
     const signIns = this.#owned?.findSignInsInHand();
     if (signIns) await Promise.race([closing, signIns]);
     if (signIns && (await isInTime(END_MS))) return;

@@ -26,6 +26,8 @@ export interface SignInsOptions {
   findOtherOwner(name: string, tokens: readonly (string | undefined)[]): Promise<string | undefined>;
   /** Has who ends the process wait for a renewal. */
   wait(renewal: Promise<void>): Promise<void>;
+  /** Aborted once no renewal is to begin any more: who ends waits for those that have, and not for one after the other. */
+  ending: AbortSignal;
   /** Asked before each refresh token is used, which works once: throws where another machine may have used it. */
   ensureOurs(): Promise<void>;
   /** Milliseconds since the epoch. */
@@ -122,6 +124,7 @@ export class SignIns {
 
   /** Renews each token that has lived for half of its life. What fails is tried again later, and told in the log. */
   async renewDue(): Promise<void> {
+    if (this.#options.ending.aborted) return;
     await this.#keepUnwritten();
     const due = (await this.#options.listKept()).filter(name => this.#isDue(name)).values();
     const renewSome = async () => {
@@ -254,7 +257,12 @@ export class SignIns {
   }
 
   #refresh(name: string): Promise<void> {
-    const running = this.#refreshing.get(name) ?? this.#options.wait(this.#refreshOnce(name)).finally(() => this.#refreshing.delete(name));
+    const { ending, wait } = this.#options;
+    const known = this.#refreshing.get(name);
+    // No word of the service's: nobody is parked by it.
+    if (!known && ending.aborted)
+      return Promise.reject(new SignInError('unavailable', `the sign-in of ${name} is not renewed: ringneck is ending`));
+    const running = known ?? wait(this.#refreshOnce(name)).finally(() => this.#refreshing.delete(name));
     this.#refreshing.set(name, running);
     return running;
   }

@@ -88,6 +88,19 @@ test('a sign-in that is being made or renewed is known as the folder closes for 
   expect(kept.findSignInsInHand()).toBeUndefined();
 });
 
+test('who closes the folder for good waits for what whoever has it closed for a while waits for', async () => {
+  const kept = await open();
+  const answer = gate();
+  const order: string[] = [];
+  void kept.app.inHand.add(answer.opened.then(() => order.push('answered')));
+  const closed = kept.app.withExclusive(async () => {});
+  const ended = kept.close().then(() => order.push('ended'));
+  for (let turns = 0; turns < 20; turns++) await new Promise(setImmediate);
+  answer.open();
+  await Promise.all([closed, ended]);
+  expect(order).toEqual(['answered', 'ended']);
+});
+
 test('alarms that wait behind a slow command are told after a move and an erasing, but for those of who was erased', async () => {
   const [go, told] = [join(folder, 'go'), join(folder, 'told')];
   const program = join(folder, 'tell.sh');

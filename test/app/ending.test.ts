@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
+import { DataFolder } from '../../src/app/data-folder.ts';
 import { runUp } from '../../src/app/up.ts';
 import { readSettings } from '../../src/base/config.ts';
 import { createLog } from '../../src/base/log.ts';
@@ -63,4 +64,47 @@ test('up is not cut off while the service is renewing a sign-in, which would be 
   expect(lines.filter(line => line.includes('up is cut off'))).toEqual([]);
   const kept = new Secrets({ folder: data, address }).findSignIn('ada');
   expect(kept?.previous).toBe(refreshToken);
+});
+
+test('up that cannot end in its time begins no renewal while it waits for those that it has begun', async () => {
+  const { harness, login, server } = await openSignedInHarness(folder, 'renewing-many');
+  const names = ['ada', 'ben', 'cleo', 'dora', 'eve'];
+  for (const name of names) {
+    server.person = { id: `${name}-1` };
+    await login(name);
+  }
+  const { data, serviceUrl: address } = harness.app.settings;
+  const renewedAt = (secrets: Secrets) => names.map(name => secrets.findSignIn(name)?.refreshedAt);
+  const before = renewedAt(harness.app.secrets);
+  await harness.close();
+  const stop = new AbortController();
+  const gates = { answer: () => {}, close: () => {} };
+  const answered = new Promise<void>(resolve => {
+    gates.answer = resolve;
+  });
+  const closed = new Promise<void>(resolve => {
+    gates.close = resolve;
+  });
+  const { refresh } = OAuthClient.prototype;
+  let written = 0;
+  const asked = vi.spyOn(OAuthClient.prototype, 'refresh').mockImplementation(async function (this: OAuthClient, token) {
+    stop.abort();
+    await answered;
+    return refresh.call(this, token);
+  });
+  const { findSignInsInHand } = DataFolder.prototype;
+  const waits = vi.spyOn(DataFolder.prototype, 'findSignInsInHand').mockImplementation(function (this: DataFolder) {
+    gates.answer();
+    return findSignInsInHand.call(this);
+  });
+  onTestFinished(() => void [asked, waits].map(spy => spy.mockRestore()));
+  const write = (line: string) => {
+    if (line.includes('the sign-in is renewed') && ++written === 4) setTimeout(gates.close, 50);
+  };
+  const settings = { ...harness.app.settings, port: 0, consolePort: 0 };
+  const openConsole = async () => ({ url: 'http://127.0.0.1:0', createLink: () => '', close: () => closed });
+  const log = createLog({ level: 'info', pretty: false, stream: { write } });
+  await runUp({ settings, log, openConsole, now: () => Date.now() + 80_000, endMs: 10 }, stop.signal);
+  const after = renewedAt(new Secrets({ folder: data, address }));
+  expect([written, asked.mock.calls.length, after.filter(at => before.includes(at)).length]).toEqual([4, 4, 1]);
 });

@@ -42,6 +42,7 @@ async function set(options: Partial<SignInsOptions> = {}): Promise<Setting> {
     const given = { secrets, now: Date.now, log: silentLog, openOAuth: async () => oauth, listKept: async () => secrets.names(), onEnded };
     const onEnding = () => undefined;
     const wait = (renewal: Promise<void>) => renewal;
+    const ending = new AbortController().signal;
     const takeBack = async () => undefined;
     const ensureOurs = async () => undefined;
     const findOtherOwner = async () => undefined;
@@ -51,6 +52,7 @@ async function set(options: Partial<SignInsOptions> = {}): Promise<Setting> {
         ...given,
         onEnding,
         wait,
+        ending,
         takeBack,
         ensureOurs,
         findOtherOwner,
@@ -241,6 +243,22 @@ test('who ends waits for the answer that it has asked for', async () => {
   expect(restart().secrets.findSignIn('ada')?.refreshedAt).toBe(START + 80_000);
   await renewing;
   expect(secrets.findSignIn('ada')?.refreshedAt).toBe(START + 80_000);
+});
+
+test('who is about to end begins no renewal, calls no token dead for that, and takes what it has asked for', async () => {
+  const ending = new AbortController();
+  const { server, oauth, secrets, signIns } = await set({ ending: ending.signal });
+  await signInAs(server, oauth, secrets, 'ben');
+  const [adas, bens] = [secrets.find('ada')!, secrets.find('ben')!];
+  advance(LIFE_S + 1);
+  const renewing = signIns.current(adas);
+  ending.abort();
+  await signIns.renewDue();
+  const refused = { kind: 'unavailable', message: 'the sign-in of ben is not renewed: ringneck is ending' };
+  await expect(signIns.current(bens)).rejects.toMatchObject(refused);
+  await expect(signIns.renewRefused(bens, true)).rejects.toMatchObject(refused);
+  expect(await server.findPerson(await renewing)).toBe('ada-1');
+  expect([server.asked, signIns.findTrouble('ben')]).toEqual([['authorization_code', 'authorization_code', 'refresh_token'], undefined]);
 });
 
 test('a sign-in that cannot be read keeps nobody else’s from being renewed, and a new one is not held up by the failures of the one before', async () => {
