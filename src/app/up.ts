@@ -212,18 +212,17 @@ class Up {
     const catalogue = this.#catalogue;
     if (!catalogue) return webhookOf(() => this.#following);
     const proof = proofOf(this.#options);
-    return (
-      proof && {
-        ...proof,
-        accept: async (event, signature) => {
-          const { acceptEvent } = await import('../machines/inbox.ts');
-          await acceptEvent(catalogue, signature, JSON.stringify(event));
-          this.#following?.look();
-        },
-        isGone: event => this.#following?.webhook?.isGone?.(event) ?? false,
-        noteGone: event => this.#following?.webhook?.noteGone?.(event),
-      }
-    );
+    if (!proof) return undefined;
+    const acceptance = import('../machines/inbox.ts').then(({ EventAcceptance }) => new EventAcceptance(catalogue));
+    return {
+      ...proof,
+      accept: async (event, signature) => {
+        await (await acceptance).accept(signature, JSON.stringify(event));
+        this.#following?.look();
+      },
+      isGone: event => this.#following?.webhook?.isGone?.(event) ?? false,
+      noteGone: event => this.#following?.webhook?.noteGone?.(event),
+    };
   }
 
   /** @throws TryLaterError while another machine works on the lake */

@@ -1,4 +1,4 @@
-import { messageOf } from '../base/errors.ts';
+import { messageOf, TryLaterError } from '../base/errors.ts';
 import { type Inbox, writeJournal } from '../base/journal.ts';
 import type { Log } from '../base/log.ts';
 import type { Catalogue } from './catalogue.ts';
@@ -11,7 +11,8 @@ const KEPT_HOURS = 24;
 const REMOVE_EVERY_MS = 3_600_000;
 
 const OURS = 'WITH ours AS (SELECT 1 FROM ringneck.lease WHERE token = $1 FOR SHARE)';
-const ACCEPT = 'INSERT INTO ringneck.inbox (signature, event) VALUES ($1, $2) ON CONFLICT (signature) DO NOTHING';
+const ACCEPT = `INSERT INTO ringneck.inbox (signature, event) SELECT * FROM unnest($1::text[], $2::text[])
+  ON CONFLICT (signature) DO NOTHING`;
 const FIND_NEW = 'SELECT signature, event FROM ringneck.inbox WHERE key IS NULL AND done IS NULL ORDER BY received LIMIT $1';
 const NUMBER = `${OURS} UPDATE ringneck.inbox AS i SET key = n.key FROM unnest($2::text[], $3::bigint[]) AS n (signature, key), ours
   WHERE i.signature = n.signature AND i.key IS NULL AND i.done IS NULL RETURNING i.key`;
@@ -22,9 +23,47 @@ const FINISH = `${OURS} UPDATE ringneck.inbox SET event = NULL, done = now() FRO
 const FORGET = `${OURS} UPDATE ringneck.inbox SET event = NULL, done = now() FROM ours WHERE signature = ANY($2::text[])`;
 const REMOVE_OLD = `${OURS} DELETE FROM ringneck.inbox USING ours WHERE done < now() - $2 * interval '1 millisecond'`;
 
-/** Keeps an event for whoever works on the lake; one of the same signature is there already. When this resolves it is there for good. */
-export async function acceptEvent(catalogue: Catalogue, signature: string, event: string): Promise<void> {
-  await catalogue.query(ACCEPT, [signature, event]);
+interface Arrived {
+  signature: string;
+  event: string;
+  take(): void;
+  fail(error: unknown): void;
+}
+
+/** Keeps events for whoever works on the lake. Those that come while some are being written are written together. */
+export class EventAcceptance {
+  readonly #catalogue: Pick<Catalogue, 'query'>;
+  #waiting: Arrived[] = [];
+  #writing: Promise<void> | undefined;
+
+  constructor(catalogue: Pick<Catalogue, 'query'>) {
+    this.#catalogue = catalogue;
+  }
+
+  /** When this resolves the event is there for good, or one of the same signature was. */
+  accept(signature: string, event: string): Promise<void> {
+    const kept = new Promise<void>((take, fail) => this.#waiting.push({ signature, event, take, fail }));
+    this.#writing ??= this.#write().finally(() => {
+      this.#writing = undefined;
+    });
+    return kept;
+  }
+
+  async #write(): Promise<void> {
+    while (this.#waiting.length) await this.#keep(this.#waiting.splice(0, AT_ONCE));
+  }
+
+  async #keep(arrived: readonly Arrived[]): Promise<void> {
+    const columns = [arrived.map(({ signature }) => signature), arrived.map(({ event }) => event)];
+    try {
+      await this.#catalogue.query(ACCEPT, columns);
+      for (const { take } of arrived) take();
+    } catch (error) {
+      // What Postgres refuses may be one of them.
+      if (arrived.length === 1 || error instanceof TryLaterError) for (const { fail } of arrived) fail(error);
+      else for (const one of arrived) await this.#keep([one]);
+    }
+  }
 }
 
 interface Intake {

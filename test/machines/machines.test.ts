@@ -1,8 +1,10 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { TryLaterError } from '../../src/base/errors.ts';
 import { Catalogue } from '../../src/machines/catalogue.ts';
 import { CommonFiles, listDiffering, pullCommonFiles, pushCommonFiles, readCommonFiles } from '../../src/machines/files.ts';
+import { EventAcceptance } from '../../src/machines/inbox.ts';
 import { findHolder, Lease } from '../../src/machines/lease.ts';
 import { hasLake, newCatalogue, testPostgres } from '../support/lake.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -139,4 +141,45 @@ test.skipIf(!hasLake)('who waits for the lake does so through a restart of Postg
   const taken = await waiting;
   expect([taken?.isHeld, lease.isHeld, a.lost, b.lost]).toEqual([true, false, [], []]);
   await taken?.giveBack();
+});
+
+test.skipIf(!hasLake)('events that come at once are written together, and one that Postgres refuses costs no other', async () => {
+  const { catalogue } = await openMachine(newCatalogue(), 'a');
+  const statements: unknown[][][] = [];
+  const acceptance = new EventAcceptance({
+    query: (sql, values = []) => {
+      statements.push(values as unknown[][]);
+      return catalogue.query(sql, values);
+    },
+  });
+  const first = acceptance.accept('a', '{"n": 1}');
+  const rest = [
+    acceptance.accept('b', '{"n": 2}'),
+    acceptance.accept('bad', '\0'),
+    acceptance.accept('b', '{"n": 2}'),
+    acceptance.accept('a', '{}'),
+  ];
+  await first;
+  const settled = await Promise.allSettled(rest);
+  expect(settled.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled', 'fulfilled']);
+  expect(statements.slice(0, 2).map(([signatures]) => signatures)).toEqual([['a'], ['b', 'bad', 'b', 'a']]);
+  expect(await catalogue.query('SELECT signature, event FROM ringneck.inbox ORDER BY signature')).toEqual([
+    { signature: 'a', event: '{"n": 1}' },
+    { signature: 'b', event: '{"n": 2}' },
+  ]);
+});
+
+test.skipIf(!hasLake)('while Postgres does not answer, each event that waits is told so', async () => {
+  const { catalogue } = await openMachine(newCatalogue(), 'a');
+  let asked = 0;
+  const acceptance = new EventAcceptance({
+    query: async () => {
+      asked++;
+      throw new TryLaterError('the catalogue does not answer');
+    },
+  });
+  const settled = await Promise.allSettled(['a', 'b', 'c'].map(signature => acceptance.accept(signature, '{}')));
+  expect(settled.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected']);
+  expect(asked).toBe(2);
+  expect(await catalogue.query('SELECT FROM ringneck.inbox')).toEqual([]);
 });
