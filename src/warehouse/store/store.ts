@@ -19,6 +19,8 @@ export interface Store {
   transaction<T>(connection: DuckDBConnection, work: () => Promise<T>): Promise<T>;
   /** Takes so many numbers of versions that nobody else has, and gives the first of them. One call after the other. */
   takeSks(count: number): Promise<number>;
+  /** Before a group of writes, which is somebody’s who waits (`isLive`), or bulk; never throws. */
+  beforeGroup?(isLive: boolean): Promise<void>;
   /** Between two groups of writes; never throws. */
   afterGroup(isLive: boolean): Promise<void>;
   /** What it takes, and how often it was written to where that tells when upkeep is due. */

@@ -32,7 +32,7 @@ interface Waiting {
 }
 
 export interface WriterOptions extends Omit<Storage, 'store' | 'lowWatermark'> {
-  store: Pick<Store, 'transaction' | 'takeSks' | 'afterGroup' | 'memory' | 'samplesBesideLive'>;
+  store: Pick<Store, 'transaction' | 'takeSks' | 'beforeGroup' | 'afterGroup' | 'memory' | 'samplesBesideLive'>;
   /** Called before each group; throws when there is no room on the disk, which keeps out all that may not use the reserve. */
   beforeGroup?: () => void;
   /** Called once when DuckDB can serve no further statement in this process. */
@@ -151,6 +151,7 @@ export class Writer {
         continue;
       }
       const startedAt = performance.now();
+      await this.#options.store.beforeGroup?.(next.lane === 'live');
       await this.#commit(next.group);
       await this.#options.store.afterGroup(this.#bulkThrottle.isExpected());
       const tookMs = performance.now() - startedAt;

@@ -15,7 +15,7 @@ import { claimFile, openWaiting } from '../file/open-file.ts';
 import { LARGE_BYTES, Memory, STORING_THREADS } from '../memory.ts';
 import { type CopyOptions, NotOpenedAgain, type Store, type Upkeep } from '../store.ts';
 import { copyOut } from './copy-out.ts';
-import { attachLake, CATALOGUE, LAKE, LAKE_CONFIG, type LakePlace } from './open-lake.ts';
+import { attachLake, CATALOGUE, LAKE, LAKE_CONFIG, type LakePlace, setInlining } from './open-lake.ts';
 import { isUpkeepDue, runUpkeep } from './upkeep.ts';
 
 export interface LakeOptions extends LakePlace {
@@ -77,6 +77,7 @@ export class LakeStore implements Store {
   #snapshot = -1;
   #found = -1;
   #sks = { next: 0, end: 0 };
+  #isInliningLive = true;
   #isClosed = false;
 
   private constructor(mappings: readonly Mapping[], { instance, connection, release, refusal }: Parts) {
@@ -152,6 +153,16 @@ export class LakeStore implements Store {
       const [first = 0, last = 0] = [Number(rows[0]?.[0]), Number(rows.at(-1)?.[0])];
       // Somebody else may have taken one in between.
       if (last - first === (blocks - 1) * SK_BLOCK) return { next: first, end: last + SK_BLOCK };
+    }
+  }
+
+  async beforeGroup(isLive: boolean): Promise<void> {
+    if (this.#isInliningLive === isLive) return;
+    try {
+      await setInlining(this.#connection, isLive);
+      this.#isInliningLive = isLive;
+    } catch {
+      // What is stored is the same either way.
     }
   }
 

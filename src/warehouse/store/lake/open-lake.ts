@@ -30,8 +30,11 @@ export const LAKE_CONFIG = {
   allow_persistent_secrets: 'false',
 };
 
-/** Rows of a commit of no more than that lie in the catalogue until the next upkeep: a live document is no file of its own. */
-const INLINED_ROWS = 1_000;
+/**
+ * Rows of a table and a commit of no more than that lie in the catalogue until the next upkeep: a live document is no file of its own. Each is
+ * written into a statement's text, which costs a backfill more than small files do, of which upkeep makes large ones.
+ */
+const INLINED_ROWS = { live: 1_000, bulk: 10 };
 
 const bucketOf = (data: string) => /^s3:\/\/[^/]+/.exec(data)?.[0];
 
@@ -48,15 +51,21 @@ export async function attachLake(instance: DuckDBInstance, place: LakePlace, { i
     await loadExtensions(connection, place);
     await createSecrets(connection, place);
     await reachData(connection, place);
-    const options = [`DATA_INLINING_ROW_LIMIT ${INLINED_ROWS}`, `CREATE_IF_NOT_EXISTS ${isNew}`, ...(isReader ? ['READ_ONLY'] : [])];
+    const options = [`CREATE_IF_NOT_EXISTS ${isNew}`, ...(isReader ? ['READ_ONLY'] : [])];
     await connection.run(`ATTACH 'ducklake:ringneck_lake' AS ${LAKE} (${options.join(', ')})`).catch(error => {
       throw whyNotAttached(error, place.address);
     });
     // A commit fails where another one came since it began: with a repetition of DuckLake's own both would be kept.
     await connection.run('SET GLOBAL ducklake_max_retry_count = 0');
+    await setInlining(connection, true);
   } finally {
     connection.closeSync();
   }
+}
+
+/** Sets how many rows of a commit may lie in the catalogue, for all connections. */
+export async function setInlining(connection: DuckDBConnection, isLive: boolean): Promise<void> {
+  await connection.run(`SET GLOBAL ducklake_default_data_inlining_row_limit = ${isLive ? INLINED_ROWS.live : INLINED_ROWS.bulk}`);
 }
 
 /** May be repeated. */
