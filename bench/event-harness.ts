@@ -282,11 +282,12 @@ export interface EventHarness {
   read(): Promise<EventsRead>;
 }
 
-/** Opens all of it over a warehouse that holds a month of 50 accounts, for one measurement. */
+/** Opens all of it over a warehouse that holds a month of 50 accounts, for one measurement. @param lake makes a folder whose warehouse is a lake */
 export async function withEventHarness<Result>(
   bench: Bench,
   queue: QueueKind,
   work: (harness: EventHarness) => Promise<Result>,
+  lake?: (parent: string, url: string, queueUrl: string | undefined) => Promise<Folder>,
 ): Promise<Result> {
   const collections = datedResources.map(({ name }) => name);
   const recording = ensureRecording(PEOPLE, collections);
@@ -299,7 +300,8 @@ export async function withEventHarness<Result>(
     if (redis) closing.push(redis.stop);
     const service = await startTask(serveEvents, { recording, accounts: ACCOUNTS });
     closing.push(service.stop);
-    const folder: Folder = { data: join(scratch, 'data'), url: service.result.url, queueUrl: redis?.url };
+    const { url } = service.result;
+    const folder: Folder = lake ? await lake(scratch, url, redis?.url) : { data: join(scratch, 'data'), url, queueUrl: redis?.url };
     await makeFolder(folder, accountNames(ACCOUNTS));
     const up = await startUp(folder);
     closing.push(up.stop);

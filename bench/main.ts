@@ -7,6 +7,7 @@ import { measureBackfill, measureMemory, measureOneDay, measureSecondPass, measu
 import { measureConsole } from './console.ts';
 import { measureBurst, measureIdle, measureLive, measureSustained, measureVisible } from './events.ts';
 import { measureDailySyncs, measureErase } from './files.ts';
+import { measureLake } from './lake.ts';
 import { measurePlanning, measureSettled } from './planning.ts';
 import type { Bench, Row } from './row.ts';
 import { measureQuestions, measureSnapshot } from './snapshot.ts';
@@ -46,6 +47,7 @@ const ROWS: Record<string, (bench: Bench) => Promise<Row[]>> = {
   idle: measureIdle,
   snapshot: measureSnapshot,
   console: measureConsole,
+  lake: measureLake,
 };
 const FULL = {
   rounds: 5,

@@ -26,12 +26,15 @@ export interface Folder {
   url: string;
   /** Of Redis; without one the queue is embedded. */
   queueUrl?: string | undefined;
+  /** Where the warehouse lies, if not in the file of the data folder. */
+  lake?: { warehouse: string; extensions: string; data: string; catalogue: string } | undefined;
 }
 
-export const settingsOf = ({ data, url, queueUrl }: Folder) => ({
+export const settingsOf = ({ data, url, queueUrl, lake }: Folder) => ({
   RINGNECK_DATA: data,
   RINGNECK_SERVICE_URL: url,
   ...(queueUrl ? { RINGNECK_QUEUE_URL: queueUrl } : {}),
+  ...(lake ? { RINGNECK_WAREHOUSE: lake.warehouse, RINGNECK_DUCKDB_EXTENSIONS: lake.extensions } : {}),
 });
 
 export function openSettings(folder: Folder) {

@@ -1,30 +1,20 @@
-import { execFileSync, spawn, spawnSync } from 'node:child_process';
-import { chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { spawn, spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { resources } from '../../schema/index.ts';
 import { findFreePort } from '../../src/app/free-port.ts';
 import { type LakeAddress, parseLakeAddress } from '../../src/base/lake-address.ts';
 import { initLake, type LakeOptions } from '../../src/warehouse/lake.ts';
 import { Warehouse } from '../../src/warehouse/warehouse.ts';
+import { hasPostgres, startPostgres, type TestPostgres } from './postgres.ts';
 
-/** The folder of Postgres' programs: on the PATH, or where Debian has them. */
-function findPostgres(): string | undefined {
-  const debian = '/usr/lib/postgresql';
-  const versions = existsSync(debian) ? readdirSync(debian).sort((a, b) => Number(b) - Number(a)) : [];
-  return [...(process.env.PATH ?? '').split(delimiter), ...versions.map(version => join(debian, version, 'bin'))].find(folder =>
-    ['initdb', 'postgres', 'psql'].every(name => existsSync(join(folder, name))),
-  );
-}
-
-const postgres = findPostgres();
 /** Where DuckDB's extensions lie: tests fetch nothing. */
 export const extensions = process.env.DUCKDB_TEST_EXTENSIONS;
 const hasExtensions = extensions !== undefined && existsSync(join(extensions, 'ducklake.duckdb_extension'));
 
 /** Whether this machine has what a lake needs. DEMAND_TOOLS=1 turns its absence into a failure instead of skipped tests. */
-export const hasLake = postgres !== undefined && hasExtensions;
+export const hasLake = hasPostgres && hasExtensions;
 /** And an S3 server, which not every machine can build: tests take a folder then. */
 export const hasBucket = hasLake && spawnSync('versitygw', ['--version']).status === 0;
 if (!hasLake && process.env.DEMAND_TOOLS === '1') {
@@ -33,46 +23,6 @@ if (!hasLake && process.env.DEMAND_TOOLS === '1') {
 
 const USER = 'ring';
 const TEMPLATE = 'empty';
-
-export interface TestPostgres {
-  /** The folder of its socket, and of all that it has. */
-  folder: string;
-  /** Runs SQL as its superuser. */
-  psql(database: string, sql: string): string;
-  stop(): void;
-  start(): void;
-}
-
-/** A Postgres of its own at a socket in a temporary folder, gone with this process. Root may not run one. */
-export function startPostgres(): TestPostgres {
-  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'ringneck-postgres-')));
-  const as = process.getuid?.() === 0 ? ids('postgres') : undefined;
-  if (as) chownSync(folder, as.uid, as.gid);
-  const run = (name: string, ...parameters: string[]) =>
-    execFileSync(join(postgres ?? '', name), parameters, { ...as, cwd: folder, stdio: ['ignore', 'pipe', 'pipe'], encoding: 'utf8' });
-  const data = join(folder, 'data');
-  run('initdb', '-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync');
-  const options = `-k ${folder} -c listen_addresses= -c fsync=off -c full_page_writes=off -c autovacuum=off -c max_connections=200 -c shared_buffers=32MB`;
-  const server: TestPostgres = {
-    folder,
-    psql: (database, sql) => run('psql', '-h', folder, '-U', 'postgres', '-d', database, '-v', 'ON_ERROR_STOP=1', '-Atqc', sql),
-    start: () => void run('pg_ctl', '-D', data, '-o', options, '-l', join(folder, 'log'), '-w', 'start'),
-    stop: () => void run('pg_ctl', '-D', data, '-m', 'fast', '-w', 'stop'),
-  };
-  server.start();
-  process.once('exit', () => {
-    try {
-      server.stop();
-    } catch {}
-    rmSync(folder, { recursive: true, force: true });
-  });
-  return server;
-}
-
-function ids(user: string): { uid: number; gid: number } {
-  const find = (option: string) => Number(execFileSync('id', [option, user], { encoding: 'utf8' }));
-  return { uid: find('-u'), gid: find('-g') };
-}
 
 let server: TestPostgres | undefined;
 let template: Promise<string> | undefined;
