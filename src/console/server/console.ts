@@ -14,6 +14,7 @@ import { type AnswerOf, type RouteName, routes } from '../api/routes.ts';
 import type { sessionRoutes } from '../api/session.ts';
 import { firstAsked } from '../page/asked.ts';
 import { Actions } from './actions.ts';
+import { Ahead } from './ahead.ts';
 import { Assets } from './assets.ts';
 import { coverageHandlers } from './coverage.ts';
 import { dayHandlers } from './day.ts';
@@ -24,7 +25,7 @@ import { Live } from './live.ts';
 import { nightHandlers } from './night.ts';
 import { describeConsole } from './openapi.ts';
 import { operationHandlers } from './operations.ts';
-import { peopleHandlers } from './people.ts';
+import { askPeople, peopleHandlers } from './people.ts';
 import { rasterHandlers } from './raster.ts';
 import { kindOfStatus, Refusal } from './refusal.ts';
 import { type ConsoleSession, type Grant, Sessions } from './sessions.ts';
@@ -73,6 +74,7 @@ class Server {
   #isOurs = false;
   readonly #personFiles: PersonFiles;
   readonly #live: Live;
+  readonly #ahead: Ahead;
   /** By the path of a person's file. */
   readonly #ofPersons = new Map<string, Questions>();
   #addresses!: Addresses;
@@ -87,6 +89,11 @@ class Server {
     this.#none = new Questions(`${parts.settings.snapshot}.none`, parts.now);
     this.#personFiles = new PersonFiles(parts.settings);
     this.#live = new Live(parts, () => this.#questions.stamp);
+    this.#ahead = new Ahead({
+      stampOf: () => this.#questions.stamp,
+      ask: async () => (await this.#isOfAnother()) || askPeople({ ...parts, questions: this.#questions }),
+      now: parts.now,
+    });
   }
 
   async listen(address: { host: string; port: number }): Promise<Console> {
@@ -115,6 +122,7 @@ class Server {
       },
       close: async () => {
         this.#live.close();
+        this.#ahead.close();
         fastify.server.closeAllConnections();
         await fastify.close();
         await Promise.all([this.#questions, this.#none, ...this.#ofPersons.values()].map(questions => questions.close()));
@@ -311,7 +319,10 @@ class Server {
 
   /** A person is answered from a file in which there is nobody else; undefined where there is no such account any more, which ends the session. */
   async #questionsFor({ id, person }: ConsoleSession, signal: AbortSignal): Promise<Questions | undefined> {
-    if (person === null) return (await this.#isOfAnother()) ? this.#none : this.#questions;
+    if (person === null) {
+      this.#ahead.seen();
+      return (await this.#isOfAnother()) ? this.#none : this.#questions;
+    }
     const { settings } = this.#parts;
     ensureNamesFollowed(settings);
     try {

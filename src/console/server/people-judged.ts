@@ -27,7 +27,7 @@ const WEEK = 7;
 export const dayAt = (instant: number, offset: number) => new Date((instant + offset) * 1000).toISOString().slice(0, 10);
 
 /** Everybody, judged by what is known at a moment. @param now epoch seconds */
-export async function judgeEverybody({ questions }: Asking, now: number): Promise<Brief[]> {
+export async function judgeEverybody({ questions }: Pick<Asking, 'questions'>, now: number): Promise<Brief[]> {
   const today = dayAt(now, 0);
   const [people, marked, missing] = await Promise.all([
     askFor(questions, 'people'),

@@ -9,6 +9,9 @@ import { greetingAt, tellNeed, tellPeople, tellState } from './people-words.ts';
 type People = AnswerOf<'GET people'>;
 type Person = People['people'][number];
 
+/** Who looks: all that is shown depends on. */
+type Looking = Omit<Asking, 'session' | 'signal'> & { session: Pick<Asking['session'], 'person'> };
+
 /** People of a page, links of "Needs a look", nights as bars, days of a small line. */
 const PAGE = 60;
 const LINKS = 5;
@@ -20,7 +23,7 @@ export const peopleHandlers: Handlers<keyof typeof peopleRoutes> = {
   'GET people': findPeople,
 };
 
-async function findPeople({ q = '', sort, page: wanted }: ParsedInputOf<'GET people'>, asking: Asking): Promise<People> {
+async function findPeople({ q = '', sort, page: wanted }: ParsedInputOf<'GET people'>, asking: Looking): Promise<People> {
   const { questions, session, now } = asking;
   const at = Math.floor(now() / 1000);
   const isFound = (id: string) => id.toLowerCase().includes(q.trim().toLowerCase());
@@ -55,6 +58,11 @@ async function findPeople({ q = '', sort, page: wanted }: ParsedInputOf<'GET peo
   };
 }
 
+/** Asks what Overview shows of everybody, whose answers are kept. */
+export async function askPeople(asking: Omit<Asking, 'session' | 'signal'>): Promise<void> {
+  await findPeople({ sort: 'attention', page: 1 }, { ...asking, session: { person: null } });
+}
+
 /** The offset of most people's newest nights [seconds east of UTC]; of as many the first by name. */
 function commonOffset(everybody: readonly Brief[]): number {
   const counts = new Map<number, number>();
@@ -66,7 +74,7 @@ function commonOffset(everybody: readonly Brief[]): number {
   return most?.[0] ?? 0;
 }
 
-function firstRun({ settings: { enrolment, signIn }, commands }: Asking): NonNullable<People['first_run']> {
+function firstRun({ settings: { enrolment, signIn }, commands }: Looking): NonNullable<People['first_run']> {
   if (enrolment) {
     const text = 'Makes a link by which the first person signs in, on any device:';
     return { text, command: 'ringneck account invite NAME', can_invite: Boolean(signIn && commands) };
@@ -88,15 +96,15 @@ interface Range extends Days {
 const namesOf = (ids: readonly string[]) => JSON.stringify(ids.toSorted());
 
 /** Where all who are found stand on one page, what is drawn of them is asked for before it is known in which order. */
-async function askAhead(isFound: (id: string) => boolean, days: Days, asking: Asking): Promise<void> {
+async function askAhead(isFound: (id: string) => boolean, days: Days, asking: Looking): Promise<void> {
   const ids = (await askFor(asking.questions, 'people')).texts('id').flatMap(id => (id !== null && isFound(id) ? [id] : []));
   if (ids.length && ids.length <= PAGE) await askDrawn({ users: namesOf(ids), ...days }, asking);
 }
 
-const askDrawn = (range: Range, { questions }: Asking) =>
+const askDrawn = (range: Range, { questions }: Looking) =>
   Promise.all([askFor(questions, 'people-nights', { ...range }), askFor(questions, 'people-usual', { ...range })]);
 
-async function drawn(shown: readonly Brief[], range: Range, asking: Asking): Promise<Person[]> {
+async function drawn(shown: readonly Brief[], range: Range, asking: Looking): Promise<Person[]> {
   const [nights, usual] = await askDrawn(range, asking);
   const nightAt = new Map(nights.rows().map(row => [`${nights.text('day', row)} ${nights.text('id', row)}`, row]));
   const usualAt = new Map(
