@@ -70,17 +70,20 @@ export function placeOf(name: string, input: object): { path: string; rest: [str
   return { path: `/api/${path}`, rest: [...rest] };
 }
 
+/** A question with its input. */
+type Asked = { [Name in RouteName]: { name: Name; input: InputOf<Name> } }[RouteName];
+
 /** What the page asks first at an address, so that it can be on its way before the page's code is. */
-export function firstAsked(path: string, query: URLSearchParams): string[] {
-  const session = addressOf('GET session', {});
-  if (path === '/') return [session, addressOf('GET people', askedOfPeople(query))];
+export function firstAsked(path: string, query: URLSearchParams): Asked[] {
+  const session: Asked = { name: 'GET session', input: {} };
+  if (path === '/') return [session, { name: 'GET people', input: askedOfPeople(query) }];
   const id = personOf(path);
   if (id === undefined) return [session];
   const asked = askedOfPerson(id, query);
   return [
     session,
-    addressOf('GET people/:id/night/:day', asked),
-    addressOf('GET people/:id/day/:day', asked),
-    addressOf('GET people/:id/trends', askedOfTrends(id, query)),
+    { name: 'GET people/:id/night/:day', input: asked },
+    { name: 'GET people/:id/day/:day', input: asked },
+    { name: 'GET people/:id/trends', input: askedOfTrends(id, query) },
   ];
 }

@@ -12,7 +12,7 @@ import type { sessionListRoutes } from '../api/operations.ts';
 import { type ErrorAnswer, type Route, roles, type Streamed, streamed } from '../api/route.ts';
 import { type AnswerOf, type RouteName, routes } from '../api/routes.ts';
 import type { sessionRoutes } from '../api/session.ts';
-import { firstAsked } from '../page/asked.ts';
+import { addressOf, firstAsked } from '../page/asked.ts';
 import { Actions } from './actions.ts';
 import { Ahead } from './ahead.ts';
 import { Assets } from './assets.ts';
@@ -78,6 +78,7 @@ class Server {
   /** By the path of a person's file. */
   readonly #ofPersons = new Map<string, Questions>();
   #addresses!: Addresses;
+  #handlers: Record<string, Answering> = {};
 
   constructor(parts: ConsoleParts, assets: Assets) {
     this.#parts = parts;
@@ -175,16 +176,31 @@ class Server {
       if (isSmall) reply.header('Content-Encoding', 'br');
       return reply.send(isSmall ? asset.compressed : asset.body);
     });
-    const page = ({ url }: FastifyRequest, reply: FastifyReply) => {
+    const page = (request: FastifyRequest, reply: FastifyReply) => {
       const { prefix } = this.#addresses;
-      const { pathname, searchParams } = new URL(url, 'http://console');
+      const { pathname, searchParams } = new URL(request.url, 'http://console');
       // Asked while the page's code is on its way.
       const ahead = pathname === '/enter' ? [] : firstAsked(pathname, searchParams);
-      const links = ahead.map(address => `<${prefix}${address}>; rel=preload; as=fetch; crossorigin=anonymous`);
+      const links = ahead.map(({ name, input }) => `<${prefix}${addressOf(name, input)}>; rel=preload; as=fetch; crossorigin=anonymous`);
       if (links.length) reply.header('Link', links.join(', '));
+      void this.#begin(request, ahead).catch(() => undefined);
       return reply.type('text/html; charset=utf-8').send(this.#assets.page(prefix));
     };
     for (const path of SCREENS) fastify.get(path, page);
+  }
+
+  /** Begins to answer what a page is about to ask: a browser takes longer to ask than most of it takes. Whoever asks is told what is wrong. */
+  async #begin(request: FastifyRequest, ahead: ReturnType<typeof firstAsked>): Promise<void> {
+    const session = this.#findSession(request);
+    if (!session) return;
+    const { signal } = new AbortController();
+    const questions = await this.#questionsFor(session, signal);
+    if (!questions) return;
+    const asking: Asking = { ...this.#parts, session, questions, signal };
+    for (const { name, input } of ahead) {
+      const { ofSnapshot, input: declared }: Route = routes[name];
+      if (ofSnapshot) this.#handlers[name]?.(declared.parse(input) as never, asking).catch(() => undefined);
+    }
   }
 
   #serveApi(fastify: FastifyInstance): void {
@@ -203,13 +219,14 @@ class Server {
       ...new Actions().handlers,
       ...operationHandlers,
     };
+    this.#handlers = handlers as Record<string, Answering>;
     const special: Record<string, (request: FastifyRequest, reply: FastifyReply) => unknown> = {
       'POST enter': (request, reply) => this.#enter(request, reply),
       'GET stream': (request, reply) => this.#follow(request, reply),
     };
     for (const [name, declared] of Object.entries<Route>(routes)) {
       const [method = '', path = ''] = name.split(' ');
-      const handler = (handlers as Record<string, Answering>)[name];
+      const handler = this.#handlers[name];
       fastify.route({
         method,
         url: `/api/${path}`,

@@ -6,6 +6,7 @@ import type { Asking, Handlers } from './handlers.ts';
 import { noteOf, type Sentence, tellMissing, tellNight } from './night-words.ts';
 import { dayAt } from './people-judged.ts';
 import { findPerson } from './person.ts';
+import { askUsual, EVERY_METRIC } from './trends.ts';
 import { unusualOf } from './unusual.ts';
 
 type Night = AnswerOf<'GET people/:id/night/:day'>;
@@ -20,7 +21,7 @@ async function findNight({ id, day: given }: { id: string; day: string }, asking
   const person = await findPerson(id, asking);
   const day = given === 'newest' ? person.newest : given;
   const parameters = { user: id, day };
-  const [sleeps, usual] = await Promise.all([findSleeps(parameters, asking), findUsual(parameters, asking)]);
+  const [sleeps, usual] = await Promise.all([findSleeps(parameters, asking), findUsual({ id, day, last: person.last }, asking)]);
   const missing = sleeps.some(({ is_main }) => is_main) ? null : await findMissing(parameters, sleeps.length, asking);
   return {
     id,
@@ -33,7 +34,10 @@ async function findNight({ id, day: given }: { id: string; day: string }, asking
     missing,
     usual,
     unusual: unusualOf(usual).map(({ metric }) => metric),
-    sql: { night: questions.sqlOf('night-series', parameters), usual: questions.sqlOf('night-usual', parameters) },
+    sql: {
+      night: questions.sqlOf('night-series', parameters),
+      usual: questions.sqlOf('trends', { user: id, metrics: EVERY_METRIC, from: day, to: day }),
+    },
   };
 }
 
@@ -96,9 +100,8 @@ function sleepAt(row: number, sleeps: Answered, stages: Answered, series: Answer
   };
 }
 
-async function findUsual(parameters: OfDay, { questions }: Asking): Promise<Night['usual']> {
-  const found = await askFor(questions, 'night-usual', parameters);
-  const rowOf = new Map(found.rows().map(row => [found.text('metric', row), row]));
+async function findUsual(wanted: Parameters<typeof askUsual>[0], { questions }: Asking): Promise<Night['usual']> {
+  const { found, rowOf } = await askUsual(wanted, questions);
   return Object.keys(METRICS).map(metric => {
     const row = rowOf.get(metric) ?? -1;
     const one = {

@@ -1,7 +1,9 @@
+import type { Questions } from '../../app/questions/questions.ts';
 import type { AnswerOf } from '../api/routes.ts';
 import type { trendRoutes } from '../api/trends.ts';
+import { USUAL_RANGE } from '../page/asked.ts';
 import { addDays, dayNumber } from '../page/parts/format.ts';
-import { isMetric } from '../page/parts/metrics.ts';
+import { isMetric, METRICS } from '../page/parts/metrics.ts';
 import { type Answered, askFor } from './columns.ts';
 import type { Asking, Handlers } from './handlers.ts';
 import { findPerson } from './person.ts';
@@ -18,18 +20,38 @@ export const trendHandlers: Handlers<keyof typeof trendRoutes> = {
     const { last, newest } = await findPerson(id, asking);
     const day = given === 'newest' ? newest : given;
     if (Number.isNaN(dayNumber(day))) throw new Refusal(400, `${day} is no day.`);
-    // So a range stays where it is while one steps through its days.
-    const to = addDays(last, -days * Math.max(0, Math.floor((dayNumber(last) - dayNumber(day)) / days)));
-    return findTrends({ id, metrics, from: addDays(to, 1 - days), to }, asking);
+    return findTrends({ id, metrics, ...rangeOf(day, last, days) }, asking);
   },
 };
 
-interface Wanted {
+interface Range {
+  from: string;
+  to: string;
+}
+
+interface Wanted extends Range {
   id: string;
   /** Their names, with commas between. */
   metrics: string;
-  from: string;
-  to: string;
+}
+
+/** A range with a day in it, which stays where it is while one steps through its days. */
+function rangeOf(day: string, last: string, days: number): Range {
+  const to = addDays(last, -days * Math.max(0, Math.floor((dayNumber(last) - dayNumber(day)) / days)));
+  return { from: addDays(to, 1 - days), to };
+}
+
+export const EVERY_METRIC = Object.keys(METRICS).join(',');
+
+/**
+ * A day of somebody against what is usual, each metric by the row of the answer that tells it. Days around it are asked for with it: those that
+ * are shown as trends beside it, where nobody has chosen others.
+ */
+export async function askUsual({ id, day, last }: { id: string; day: string; last: string }, questions: Questions) {
+  const range = rangeOf(day, day > last ? day : last, USUAL_RANGE);
+  const found = await askFor(questions, 'trends', { user: id, metrics: EVERY_METRIC, ...range });
+  const rows = found.rows(row => found.text('day', row) === day);
+  return { found, rowOf: new Map(rows.map(row => [found.text('metric', row), row])) };
 }
 
 /** Metrics of somebody who is there. */
@@ -38,7 +60,8 @@ export async function findTrends({ id, metrics, from, to }: Wanted, asking: Aski
   const strange = names.find(name => !isMetric(name));
   if (strange !== undefined) throw new Refusal(400, `${strange} is no metric.`, 'The metrics are those of baselines.metric.');
   const parameters = { user: id, metrics: names.join(','), from, to };
-  const found = await askFor(asking.questions, 'trends', parameters);
+  const isUsual = dayNumber(to) - dayNumber(from) + 1 === USUAL_RANGE;
+  const found = await askFor(asking.questions, 'trends', isUsual ? { ...parameters, metrics: EVERY_METRIC } : parameters);
   return { from, to, trends: names.map(metric => trendOf(metric, found)), sql: asking.questions.sqlOf('trends', parameters) };
 }
 

@@ -14,8 +14,9 @@ interface PlotProps {
   children(size: { width: number; cursor: number | null }): ComponentChildren;
 }
 
-/** Where nothing has been measured yet, and on paper. */
+/** On paper, where nothing is measured. */
 const WIDTH = 720;
+const isPaper = typeof document === 'undefined';
 
 /** A chart as wide as its room, with a cursor that arrows and the pointer move, and whose place is told. */
 export function Plot({ label, count, say, placeAt, children }: PlotProps) {
@@ -40,7 +41,7 @@ export function Plot({ label, count, say, placeAt, children }: PlotProps) {
     <>
       {/* biome-ignore lint/a11y/useSemanticElements: a fieldset belongs to forms */}
       <div class="plot" ref={room} role="group" aria-label={count ? `${label}. Arrow keys move a cursor.` : label} {...reach}>
-        {children({ width, cursor: place })}
+        {width !== null && children({ width, cursor: place })}
       </div>
       <p class="told" role="status">
         {place === null ? '' : say(place)}
@@ -59,14 +60,14 @@ function movedBy({ key, shiftKey }: KeyboardEvent, place: number | null, count: 
   return key === 'Escape' ? null : undefined;
 }
 
-/** The width of the room that a chart has, as it changes. */
-export function useWidth() {
+/** The width of the room that a chart has, as it changes; null before it is known, so that nothing is drawn twice. */
+function useWidth() {
   const room = useRef<HTMLDivElement>(null);
-  const [width, setWidth] = useState(WIDTH);
+  const [width, setWidth] = useState(isPaper ? WIDTH : null);
   useLayoutEffect(() => {
     const element = room.current;
     if (!element) return;
-    const measure = () => setWidth(Math.max(200, Math.floor(element.clientWidth)) || WIDTH);
+    const measure = () => setWidth(Math.max(200, Math.floor(element.clientWidth)));
     measure();
     const observer = new ResizeObserver(measure);
     observer.observe(element);
