@@ -9,7 +9,7 @@ import { hasLake, lakePlace, newLake, testPostgres } from '../support/lake.ts';
 import { failStatements } from '../support/statement-faults.ts';
 import { findBroken } from '../support/table-hash.ts';
 import { tempFolder } from '../support/temp-folder.ts';
-import { newPath, openWarehouse, rows, store } from '../support/warehouse.ts';
+import { newPath, openWarehouse, resourceNamed, rows, store } from '../support/warehouse.ts';
 import { ACTIVITY, SLEEP } from '../support/wire.ts';
 
 const folder = tempFolder();
@@ -57,6 +57,30 @@ onLake('a document and its samples are rows of a lake, and there again at the se
   expect(await rows(again, 'SELECT DISTINCT state FROM sync.coverage WHERE false')).toEqual([]);
   expect(await store(again, 'daily_activity', [ACTIVITY])).toMatchObject({ stored: 0, unchanged: 1 });
   await again.close();
+});
+
+onLake('a live document’s rows lie in the catalogue, those of a backfill in files, whatever was stored before', async () => {
+  const { lake, warehouse } = await openLake();
+  const filesOf = () => readdirSync(lake.address.data, { recursive: true }).filter(name => String(name).endsWith('.parquet')).length;
+  const storeNext = (lane: 'live' | 'bulk', id: string, day: string) => {
+    const activity = { ...ACTIVITY, id, day, met: { ...ACTIVITY.met, items: Array.from({ length: 100 }, () => 1.5) } };
+    const requestedAt = warehouse.clock.lease();
+    const page = { userId: 'ann', resource: resourceNamed('daily_activity'), requestedAt, documents: [activity], removed: [] };
+    return warehouse.storeDocuments(page, { lane }).finally(() => warehouse.clock.release(requestedAt));
+  };
+  const made = filesOf();
+  await storeNext('live', 'a-1', '2025-03-28');
+  expect(filesOf()).toBe(made);
+  await storeNext('bulk', 'a-2', '2025-03-29');
+  expect(filesOf()).toBe(made + 1);
+  await storeNext('live', 'a-3', '2025-03-30');
+  expect(filesOf()).toBe(made + 1);
+  expect(await rows(warehouse, 'SELECT day, count(*)::INTEGER AS n FROM daily_activity_met GROUP BY day ORDER BY day')).toEqual([
+    { day: '2025-03-28', n: 100 },
+    { day: '2025-03-29', n: 100 },
+    { day: '2025-03-30', n: 100 },
+  ]);
+  await warehouse.close();
 });
 
 onLake('what another commit overtakes is done again as a whole, and stored once', async () => {
