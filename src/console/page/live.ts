@@ -6,6 +6,8 @@ type Told = { kind: LiveKind } | { state: boolean } | { ask: true } | { lost: tr
 
 const NAME = `ringneck-live${PREFIX}`;
 const AGAIN_MS = 5_000;
+/** The server says something every 15 s: who says nothing for so long is not there any more. */
+const SILENT_MS = 45_000;
 
 const listeners = new Set<(kind: LiveKind) => void>();
 const watchers = new Set<(isLost: boolean) => void>();
@@ -62,11 +64,21 @@ export function startLive(): void {
 function hold(): Promise<never> {
   holds = true;
   open();
+  setInterval(openSilent, AGAIN_MS);
   return new Promise(() => undefined);
 }
 
 let wasLost = false;
 let source: EventSource | undefined;
+let heardAt = 0;
+
+/** Also while it is lost: a link that is cut leaves the next try without an answer, too. */
+function openSilent(): void {
+  if (Date.now() - heardAt <= SILENT_MS) return;
+  wasLost = true;
+  tellAll({ state: true });
+  open();
+}
 
 /** A link that is cut says nothing: a stream over it looks open. Whether it is, only another one shows. */
 function doubt(): void {
@@ -78,9 +90,16 @@ function doubt(): void {
 }
 
 function open(): void {
+  source?.close();
   const opened = new EventSource(`${PREFIX}/api/stream`);
+  const hear = () => {
+    heardAt = Date.now();
+  };
+  hear();
   source = opened;
+  opened.addEventListener('ping', hear);
   opened.onopen = () => {
+    hear();
     tellAll({ state: false });
     // What was published meanwhile is not told again.
     if (wasLost) tellAll({ kind: 'snapshot' });
@@ -94,5 +113,10 @@ function open(): void {
     tellAll({ kind: 'account' });
     setTimeout(open, AGAIN_MS);
   };
-  for (const kind of KINDS) opened.addEventListener(kind, () => tellAll({ kind }));
+  for (const kind of KINDS) {
+    opened.addEventListener(kind, () => {
+      hear();
+      tellAll({ kind });
+    });
+  }
 }

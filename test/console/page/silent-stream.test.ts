@@ -1,0 +1,57 @@
+import { expect, test } from 'vitest';
+import { hasChromium, openChromium } from '../../support/chromium.ts';
+import { openConsoleHere } from '../../support/console-harness.ts';
+import { enterConsole } from '../../support/console-page.ts';
+import { placePeople, sleepOf } from '../people-by-hand.ts';
+
+const night = sleepOf('2025-01-04', '2025-01-04T00:30:00+01:00', '2025-01-04T08:30:00+01:00', { total_sleep_duration: 25_200 });
+
+/** A stream over a link that may be cut: it says what the test says, and nothing when it is silent. */
+const STREAM = `
+  window.streams = [];
+  window.EventSource = class extends EventTarget {
+    static CLOSED = 2;
+    readyState = 0;
+    constructor() {
+      super();
+      window.streams.push(this);
+    }
+    close() {
+      this.readyState = 2;
+    }
+    answer() {
+      this.readyState = 1;
+      this.onopen();
+    }
+  };`;
+
+test.skipIf(!hasChromium)('a stream that has gone silent is not called up to date, and is opened anew', async () => {
+  const served = await openConsoleHere(await placePeople({ ann: { sleep: [night] } }));
+  const { page, complaints, open } = await enterConsole(await openChromium(), served, { locale: 'en-GB' });
+  await page.clock.install();
+  await page.addInitScript(STREAM);
+  await open('/');
+  const fresh = page.locator('.fresh');
+  const streams = () => page.evaluate<number[]>('streams.map(({ readyState }) => readyState)');
+  await expect.poll(streams).toEqual([0]);
+  await page.evaluate('streams[0].answer()');
+  const lost = /Connection lost, trying again\.$/;
+  for (let n = 0; n < 4; n++) {
+    await page.clock.runFor(30_000);
+    await page.evaluate("streams[0].dispatchEvent(new Event('ping'))");
+  }
+  expect(await streams()).toEqual([1]);
+  expect(await fresh.innerText()).not.toMatch(lost);
+  await page.clock.runFor(50_000);
+  await expect.poll(() => fresh.innerText()).toMatch(lost);
+  expect(await streams()).toEqual([2, 0]);
+  // The next one is not even answered: it is given up as well.
+  await page.clock.runFor(50_000);
+  expect(await streams()).toEqual([2, 2, 0]);
+  const asked = page.waitForRequest('**/api/people?*');
+  await page.evaluate('streams[2].answer()');
+  await expect.poll(() => fresh.innerText()).not.toMatch(lost);
+  // What was published meanwhile is asked for.
+  await asked;
+  expect(complaints).toEqual([]);
+});
