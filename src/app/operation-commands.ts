@@ -12,6 +12,8 @@ import type { SnapshotFailure } from './snapshot/snapshots.ts';
 /** A run under way. */
 export interface ActiveRun extends RunName {
   id: string;
+  /** Epoch seconds. */
+  started: number;
   progress: Progress;
 }
 
@@ -64,7 +66,7 @@ async function activeRuns({ opened }: App): Promise<ActiveRun[]> {
   const pipeline = await opened;
   return (pipeline?.runs.active() ?? []).map(run => {
     const { kind, from, to } = run.request;
-    return { id: run.id, kind, from, to, progress: run.tellProgress() };
+    return { id: run.id, kind, from, to, started: run.startedAt / 1_000_000, progress: run.tellProgress() };
   });
 }
 

@@ -49,6 +49,27 @@ test('days are read again after their plan was shown, once', async () => {
   ]);
 });
 
+test('a run that no snapshot has yet began when the ledger says', async () => {
+  const { service, harness, served } = await openHere('under-way');
+  let release: () => void = () => {};
+  const released = new Promise<void>(resolve => {
+    release = resolve;
+  });
+  onTestFinished(() => release());
+  service.on('/v2/usercollection/sleep', async () => {
+    await released;
+    return { json: { data: [], next_token: null } };
+  });
+  const operator = await served.enter();
+  const { plan } = (await operator.ask('POST actions/backfill/plan', '', march)).body;
+  const doing = operator.ask('POST actions/backfill', '', { plan });
+  await expect.poll(async () => (await operator.ask('GET runs')).body.runs.length).toBe(1);
+  const [[started] = []] = await harness.read('SELECT epoch(started_at) FROM sync.runs');
+  expect((await operator.ask('GET runs')).body.runs).toMatchObject([{ started, is_active: true }]);
+  release();
+  await doing;
+});
+
 test('a repair reads what is missing, and says so where nothing is', async () => {
   const { harness, served } = await openHere('repair');
   const operator = await served.enter();

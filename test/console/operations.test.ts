@@ -6,7 +6,7 @@ import { Answered } from '../../src/console/server/columns.ts';
 import { bytesText, lagOf } from '../../src/console/server/operations.ts';
 import { openConsoleHere } from '../support/console-harness.ts';
 import { tempFolder } from '../support/temp-folder.ts';
-import { withDuckDB } from '../support/warehouse.ts';
+import { rowsOf, withDuckDB } from '../support/warehouse.ts';
 import { placeCoverage } from './coverage-warehouse.ts';
 
 const folder = tempFolder();
@@ -56,10 +56,14 @@ test('of who is behind it is said what happened, what helps, and the one thing t
   expect(told('parked', 'sign in again: ringneck account login ada', false)).toEqual([
     ['The service has ended the sign-in.', 'A new sign-in by the person: ringneck account login ada', null],
   ]);
-  expect(tellBehind([account('active', null, 4, 'the request was refused (400)')], true)).toEqual([
+  const failing = account('active', null, 4, 'the request was refused (400)');
+  // Since when it is active says nothing of that.
+  expect(tellBehind([failing], true)[0]?.since).toBe(null);
+  const collections = failing.collections.map(one => ({ ...one, failures: 2, last_success: '2025-06-03T00:00:00.000000Z' }));
+  expect(tellBehind([{ ...failing, collections }], true)).toEqual([
     {
       id: 'ada',
-      since: 1_748_736_000,
+      since: Date.UTC(2025, 5, 3) / 1000,
       state: 'failed',
       cause: 'Up to 4 days of sleep are unread: the request was refused (400)',
       helps: 'Read what is missing.',
@@ -128,7 +132,10 @@ test('runs and events are shown as the ledger has them, and filtered', async () 
   expect(await events('?user=ada')).toEqual([['ada', 'stored', 0.25]]);
   expect(await events('?outcome=removed')).toEqual([['ben', 'removed', 1]]);
   expect(await events(`?before=${Date.UTC(2025, 0, 5, 8) / 1000}`)).toEqual([['ada', 'stored', 0.25]]);
-  expect((await reader.ask('GET operations')).body.lag).toMatchObject({ count: 2, p50: 0.25, p95: 1 });
+  const { lag } = (await reader.ask('GET operations')).body;
+  expect(lag).toMatchObject({ count: 2, p50: 0.25, p95: 1 });
+  const asked = await withDuckDB(join(data, 'snapshot.duckdb'), connection => rowsOf(connection, lag.sql), { access_mode: 'READ_ONLY' });
+  expect(asked.map(row => (row as { lag: number }).lag)).toEqual([0.25, 1]);
   const ada = await served.enter({ role: 'person', person: 'ada' });
   for (const name of ['GET operations', 'GET runs', 'GET events', 'GET log']) expect((await ada.ask(name)).status).toBe(403);
 });

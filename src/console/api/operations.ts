@@ -11,7 +11,8 @@ const action = z.strictObject({
 
 const behind = z.strictObject({
   id: z.string(),
-  since: instant,
+  /** Since when it is so; null: not known. */
+  since: instant.nullable(),
   state: z.string(),
   /** What happened, in our words. */
   cause: z.string(),
@@ -32,6 +33,7 @@ const lag = z.strictObject({
   /** Of each bar, in seconds; the first begins at 0, and what took longer than the last one is not drawn. */
   width: z.number(),
   bars: z.array(z.number()),
+  sql: z.string(),
 });
 
 const operations = z.strictObject({

@@ -12,9 +12,18 @@ export function tellBehind(accounts: readonly Account[], canInvite: boolean): Be
   return accounts.flatMap(account => {
     const told = account.state === 'active' ? tellActive(account) : tellClosed(account, canInvite);
     if (!told) return [];
-    const since = Math.floor(Date.parse(account.since) / 1000);
-    return [{ id: account.user_id, since, state: stateOf(account), ...told }];
+    return [{ id: account.user_id, since: sinceOf(account), state: stateOf(account), ...told }];
   });
+}
+
+const secondsOf = (moment: string) => Math.floor(Date.parse(moment) / 1000);
+
+/** Of an active account when what fails was read last; null: nothing fails, or it was never read. */
+function sinceOf({ state, since, collections }: Account): number | null {
+  if (state !== 'active') return secondsOf(since);
+  const failing = collections.filter(collection => !isWell(collection) && collection.failures > 0);
+  const read = failing.flatMap(({ last_success: last }) => (last === null ? [] : [secondsOf(last)]));
+  return read.length ? Math.min(...read) : null;
 }
 
 /** Nobody can do anything about who has withdrawn: no hand is needed. */

@@ -30,7 +30,7 @@ async function findOperations(_input: object, { commands, questions, settings }:
     behind,
     queue: (await commands?.queueReport()) ?? null,
     queue_problem: queueProblem,
-    lag: hasFile ? lagOf(await askFor(questions, 'event-lags')) : null,
+    lag: hasFile ? await findLag(questions) : null,
     machine: tellMachine(settings, status),
     versions: [
       { name: 'Ringneck', value: version },
@@ -45,10 +45,15 @@ async function findDuckDB(questions: Asking['questions']): Promise<string> {
   return (await askFor(questions, 'duckdb')).text('version', 0)?.replace(/^v/, '') ?? '';
 }
 
+async function findLag(questions: Asking['questions']): Promise<Operations['lag']> {
+  const lag = lagOf(await askFor(questions, 'event-lags'));
+  return lag && { ...lag, sql: questions.sqlOf('event-lags', {}) };
+}
+
 const BARS = 24;
 
 /** Bars of equal width from 0 to the 99th of 100, and where the middle and the 95th of 100 lie. */
-export function lagOf(lags: Pick<Answered, 'numbers'>): Operations['lag'] {
+export function lagOf(lags: Pick<Answered, 'numbers'>): Omit<NonNullable<Operations['lag']>, 'sql'> | null {
   const sorted = lags.numbers('lag').filter(value => value !== null);
   const received = lags.numbers('received').filter(value => value !== null);
   if (!sorted.length) return null;
@@ -78,7 +83,7 @@ function tellMachine({ data, snapshot }: Asking['settings'], status: StatusRepor
     if (value) rows.push({ name, value });
   };
   add('Warehouse', status && bytesText(status.warehouse.bytes));
-  add('Compacted', status?.warehouse.compacted_at?.slice(0, 16).replace('T', ' '));
+  add('Compacted, UTC', status?.warehouse.compacted_at?.slice(0, 16).replace('T', ' '));
   const file = statSync(snapshot, { throwIfNoEntry: false });
   add('Snapshot', file && bytesText(file.size));
   add('Snapshot made, UTC', file?.mtime.toISOString().slice(0, 19).replace('T', ' '));
@@ -126,10 +131,18 @@ async function findRuns(_input: object, { commands, questions }: Asking): Promis
       ...(live ? progressOf(live.progress) : {}),
     };
   });
-  const begun = [...active.values()].map(({ id, kind, from, to, progress }): Run => {
-    const now = Math.floor(Date.now() / 1000);
-    return { id, kind, state: 'running', started: now, ended: null, from, to, ...progressOf(progress) };
-  });
+  const begun = [...active.values()].map(
+    ({ id, kind, from, to, started, progress }): Run => ({
+      id,
+      kind,
+      state: 'running',
+      started,
+      ended: null,
+      from,
+      to,
+      ...progressOf(progress),
+    }),
+  );
   return { runs: [...begun, ...runs] };
 }
 

@@ -61,6 +61,8 @@ export interface RunParts {
   alreadyDone: number;
   readBefore?: ReadBefore | undefined;
   brake: DeletionBrake;
+  /** As the ledger has it, in microseconds. */
+  startedAt: number;
   answersBefore: number;
   skipped: number;
   windowsPerAccount: number;
@@ -79,6 +81,8 @@ export class Run {
   /** How much of what is stored the run takes away. */
   readonly brake: DeletionBrake;
   readonly notFounds = new NotFounds();
+  /** Microseconds; of a run that was taken up, when it was planned. */
+  readonly startedAt: number;
   /** When work on it began, by a clock that nobody sets. */
   readonly beganAt = performance.now();
   /** How many answers the client had then. */
@@ -109,6 +113,7 @@ export class Run {
     this.id = parts.id;
     this.request = parts.request;
     this.brake = parts.brake;
+    this.startedAt = parts.startedAt;
     this.answersBefore = parts.answersBefore;
     this.takenUp = parts.takenUp;
     this.#parts = parts;

@@ -14,6 +14,7 @@ import {
   listResumable,
   listRunning,
   noPlanEntry,
+  type RecordedRun,
   type RunRequest,
   runEntry,
 } from '../../ledger/runs.ts';
@@ -142,8 +143,8 @@ export class Runs implements RunKeeper {
   }
 
   async #takeUp(): Promise<void> {
-    for (const { id, request } of await listRunning(this.#pipeline.warehouse)) {
-      if (!this.#active.has(id)) await this.#resume(id, request, true);
+    for (const run of await listRunning(this.#pipeline.warehouse)) {
+      if (!this.#active.has(run.id)) await this.#resume(run, true);
     }
   }
 
@@ -326,7 +327,7 @@ export class Runs implements RunKeeper {
     const stopped = unfinished.find(({ id, request }) => !this.#active.has(id) && JSON.stringify(request) === same);
     if (!stopped) return undefined;
     await this.#recordRun(stopped.id, request, 'running', stopped.startedAt, null);
-    return this.#resume(stopped.id, request, false);
+    return this.#resume(stopped, false);
   }
 
   async #plan(request: RunRequest): Promise<Run> {
@@ -337,8 +338,9 @@ export class Runs implements RunKeeper {
     const { windows, skipped } = await planWindows(this.#pipeline, request, id, earlier);
     // A new run has no earlier rows to replace. The run comes last: one whose plan is not whole is none.
     await this.#recordWindows(windows, plannedEntry);
-    await this.#recordRun(id, request, 'running', this.#pipeline.now() * 1000, null);
-    return this.#begin(id, request, { windows, skipped, alreadyDone: 0, brake: new DeletionBrake(), takenUp: false });
+    const startedAt = this.#pipeline.now() * 1000;
+    await this.#recordRun(id, request, 'running', startedAt, null);
+    return this.#begin(id, request, { windows, startedAt, skipped, alreadyDone: 0, brake: new DeletionBrake(), takenUp: false });
   }
 
   /** Many rows in slices: live work goes between, and none of them takes the memory of all. */
@@ -354,7 +356,7 @@ export class Runs implements RunKeeper {
     if (plans.length) await this.#pipeline.warehouse.record(plans.map(noPlanEntry));
   }
 
-  async #resume(id: string, request: RunRequest, takenUp: boolean): Promise<Run> {
+  async #resume({ id, request, startedAt }: RecordedRun, takenUp: boolean): Promise<Run> {
     const rows = await readRunWindows(this.#pipeline.warehouse, id);
     // What failed before the interruption is tried again: a run that ends as complete has read everything.
     const open = rows
@@ -371,7 +373,7 @@ export class Runs implements RunKeeper {
     const readAts = rows.flatMap(({ outcome, readAt }) => (outcome === 'complete' && readAt !== null ? [readAt] : []));
     const since = readAts.reduce((least, readAt) => Math.min(least, readAt), Number.POSITIVE_INFINITY);
     const readBefore = readAts.length ? { windows: alreadyDone, since: new Date(since / 1000).toISOString() } : undefined;
-    return this.#begin(id, request, { windows, skipped: 0, alreadyDone, readBefore, brake, takenUp });
+    return this.#begin(id, request, { windows, startedAt, skipped: 0, alreadyDone, readBefore, brake, takenUp });
   }
 
   async #begin(
@@ -380,7 +382,7 @@ export class Runs implements RunKeeper {
     {
       windows,
       ...parts
-    }: { windows: readonly PlannedWindow[] } & Pick<RunParts, 'skipped' | 'alreadyDone' | 'readBefore' | 'brake' | 'takenUp'>,
+    }: { windows: readonly PlannedWindow[] } & Pick<RunParts, 'startedAt' | 'skipped' | 'alreadyDone' | 'readBefore' | 'brake' | 'takenUp'>,
   ): Promise<Run> {
     // Planned while the rest was closed: nobody would work on it, and whoever waits for it would wait for ever.
     if (this.#closed) throw this.#closed;

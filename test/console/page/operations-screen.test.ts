@@ -60,8 +60,20 @@ test.skipIf(!hasChromium)('an operator sees who is behind and resumes them, a re
   const run = { id: 'r', kind: 'backfill', from: '2025-01-01', to: '2025-12-31', started: 1_760_000_000, waits_for: null };
   const runs = [{ ...run, planned: 1234, done: 1000, failed: 12, state: 'interrupted', is_active: true }];
   await operator.route('**/api/runs', route => route.fulfill({ json: { runs } }));
+  const action = { name: 'invite', label: 'Make a sign-in link', users: ['ada'] };
+  const texts = {
+    cause: 'The service refuses the token (401).',
+    helps: 'A new sign-in by the person. What is missing is then read by itself.',
+  };
+  await operator.route('**/api/operations', async route => {
+    const answer = await (await route.fetch()).json();
+    await route.fulfill({ json: { ...answer, behind: [{ id: 'ada', since: 1_760_000_000, state: 'parked', ...texts, action }] } });
+  });
   await operator.setViewportSize({ width: 390, height: 800 });
   await operator.reload();
+  const pressed = await operator.getByRole('button', { name: 'Make a sign-in link ada' }).boundingBox();
+  expect((pressed?.x ?? 0) + (pressed?.width ?? 999)).toBeLessThan(390);
+  expect(await violationsOf(operator)).toEqual([]);
   const stop = operator.getByRole('button', { name: 'Stop… backfill' });
   await stop.waitFor();
   const card = operator.locator('section.card', { has: stop });

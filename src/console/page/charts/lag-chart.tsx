@@ -14,7 +14,7 @@ const seconds = (value: number) => `${value < 10 ? value.toFixed(2) : Math.round
 
 /** How long events take from their arrival until they are stored: linear, up to the 99th of 100. */
 export function LagChart({ lag }: { lag: Lag }) {
-  const { bars, width, count, since, p50, p95, p99 } = lag;
+  const { bars, width, count, since, p50, p95, p99, sql } = lag;
   const x = scaleLinear([0, bars.length * width], [36, WIDTH - 8]);
   const y = scaleLinear([0, Math.max(...bars, 1)], [BASE, TOP]).nice(3);
   const finding = `Half of the last ${count} events were stored within ${seconds(p50)}, 95 of 100 within ${seconds(p95)}, 99 of 100 within ${seconds(p99)}; the first of them came ${localText(since, 0)} UTC.`;
@@ -24,9 +24,7 @@ export function LagChart({ lag }: { lag: Lag }) {
       note={`${count} events`}
       finding={finding}
       file="event-lag"
-      sql={
-        'SELECT epoch(settled_at) - epoch(received_at) AS lag FROM sync.events\nWHERE settled_at IS NOT NULL ORDER BY received_at DESC LIMIT 2000;'
-      }
+      sql={sql}
       table={() => [
         { name: 'from [s]', values: bars.map((_, at) => Math.round(at * width * 1000) / 1000) },
         { name: 'events', values: bars },

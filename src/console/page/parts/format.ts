@@ -56,9 +56,12 @@ export function shortDay(day: string): string {
 }
 
 /** `13:45:09 UTC`, of another day `27 Nov 13:45:09 UTC`, of another year with it. */
-export function momentText(at: number, now: number): string {
+export const momentText = (at: number, now: number) => `${utcText(at, now)} UTC`;
+
+/** The same where the heading says that it is UTC. */
+export function utcText(at: number, now: number): string {
   const [day = '', time = ''] = new Date(at * 1000).toISOString().split('T');
   const today = new Date(now * 1000).toISOString().slice(0, 10);
   const year = day.slice(0, 4) === today.slice(0, 4) ? '' : ` ${day.slice(0, 4)}`;
-  return `${day === today ? '' : `${shortDay(day)}${year} `}${time.slice(0, 8)} UTC`;
+  return `${day === today ? '' : `${shortDay(day)}${year} `}${time.slice(0, 8)}`;
 }

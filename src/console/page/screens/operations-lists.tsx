@@ -3,7 +3,7 @@ import type { AnswerOf } from '../../api/routes.ts';
 import { ask, type Refused } from '../api.ts';
 import { setQuery, usePlace } from '../location.ts';
 import { Act } from '../parts/act.tsx';
-import { localText } from '../parts/format.ts';
+import { localText, utcText } from '../parts/format.ts';
 import { useHeld, Waiting } from '../parts/held.tsx';
 import { Shown } from '../parts/state.tsx';
 import { useAnswer } from '../parts/use-answer.ts';
@@ -12,7 +12,7 @@ import './coverage.css';
 
 type Run = AnswerOf<'GET runs'>['runs'][number];
 
-const time = (at: number) => new Date(at * 1000).toISOString().slice(11, 19);
+const momentOf = (at: number) => <Whole text={utcText(at, Date.now() / 1000)} />;
 const SHOWN_RUNS = 12;
 
 /** Runs under way with their progress, and the last ones. */
@@ -177,7 +177,7 @@ function EventTable({ latest, asked, before }: { latest: readonly Event[]; asked
 function EventRow({ event: { received, id, change, kind, outcome, reason, lag } }: { event: Event }) {
   return (
     <tr>
-      <td title={localText(received, 0)}>{time(received)}</td>
+      <td>{momentOf(received)}</td>
       <td>{id ?? 'nobody known'}</td>
       <td>
         {change} {kind}
@@ -268,7 +268,7 @@ function Lines() {
               <tbody>
                 {lines.map(({ at, level, message, rest }, index) => (
                   <tr key={index}>
-                    <td>{time(at)}</td>
+                    <td>{momentOf(at)}</td>
                     <td>{level}</td>
                     <td>
                       {message}

@@ -63,7 +63,7 @@ function Behind({ behind: now, again }: { behind: Answer['behind']; again(): voi
   return (
     <section class="card">
       <h2>Who is behind, and what helps</h2>
-      <table>
+      <table class="behind">
         <thead>
           <tr>
             <th scope="col">Person</th>
@@ -81,7 +81,7 @@ function Behind({ behind: now, again }: { behind: Answer['behind']; again(): voi
               <th scope="row">
                 <Link to={`/people/${encodeURIComponent(id)}`}>{id}</Link>
               </th>
-              <td>{localText(since, 0)}</td>
+              <td>{since === null ? '—' : localText(since, 0)}</td>
               <td>
                 <span class={`chip ${state}`}>{state}</span> {cause}
               </td>
