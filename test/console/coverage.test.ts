@@ -191,6 +191,21 @@ test('what comes every day and is not authorised makes a day half; another colle
   expect(of((await eve.ask('GET coverage', `?${two}&collection=heart_rate`)).body, 'letters')).toEqual([['ns']]);
 });
 
+test('what is refused for one reason is one line, by whichever paths it was asked for', async () => {
+  const refusals = join(tempFolder(), 'refusals');
+  const refused = (collection: string) =>
+    `('r-1', 'cleo', '${collection}', '2025-01-01', '2025-01-05', '2025-01-05 06:03:00', 'not_authorised', 'GET /v2/usercollection/${collection}: answered 403')`;
+  await placeCoverage(refusals, [
+    `INSERT INTO sync.windows (run_id, user_id, collection, start_at, end_at, committed_at, outcome, reason) VALUES ${['workout', 'session'].map(refused).join(', ')}`,
+    "UPDATE sync.accounts SET state = 'active', reason = NULL WHERE user_id = 'cleo'",
+  ]);
+  const reader = await (await openConsoleHere(refusals)).enter({ role: 'reader' });
+  const { body } = await reader.ask('GET coverage', `?${days}`);
+  const line = { state: 'not_authorised', reason: 'answered 403', cells: 8, people: 1 };
+  expect(body.reasons.filter(({ state }: { state: string }) => state === line.state)).toEqual([line]);
+  expect(of((await reader.ask('GET coverage', `?${days}&state=not_authorised&reason=answered+403`)).body, 'id')).toEqual([['cleo']]);
+});
+
 test('the queries of reasons and of compliance give what is shown', async () => {
   const served = await openConsoleHere(data);
   const { body } = await (await served.enter({ role: 'reader' })).ask('GET coverage', `?${days}&collection=sleep&hours=15`);

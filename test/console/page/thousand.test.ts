@@ -31,6 +31,11 @@ test.skipIf(!hasChromium)('a thousand people are paged, searched and ordered, an
   const served = await openConsoleHere(data, { now: () => Date.UTC(2025, 0, 30, 12) });
   const { page, complaints, open } = await enterConsole(await openChromium(), served);
   const names = () => page.locator('.people .name').allInnerTexts();
+  const fileOf = async (title: string) => {
+    const saved = page.waitForEvent('download');
+    await page.getByRole('button', { name: `CSV of ${title}`, exact: true }).click();
+    return (await saved).suggestedFilename();
+  };
   await open('/');
   expect(await page.locator('.sentence').innerText()).toMatch(
     /^999 of 1000 people have last night\. p0500 has no night since Tuesday 28 January\./,
@@ -42,6 +47,10 @@ test.skipIf(!hasChromium)('a thousand people are paged, searched and ordered, an
   expect(page.url()).toBe(`${served.url}/?page=2`);
   await open('/?page=17&sort=name');
   expect(await names()).toEqual(Array.from({ length: 40 }, (_, at) => `p${960 + at}`.replace('p9', 'p09')));
+  // Who saves or reads what is on a page is told that it is a part.
+  expect(await fileOf('Last night, everybody')).toBe('overview-page-17-of-17.csv');
+  const part = 'People of page 17 of 17, 1,000 in all.';
+  expect(await page.locator('figcaption').innerText()).toContain(part);
   await page.keyboard.press('/');
   await page.keyboard.type('p099');
   await expect.poll(names).toEqual(Array.from({ length: 10 }, (_, at) => `p099${at}`));
@@ -52,5 +61,40 @@ test.skipIf(!hasChromium)('a thousand people are paged, searched and ordered, an
   expect(await page.getByRole('list', { name: 'People' }).getByRole('listitem').count()).toBe(40);
   expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBe(0);
   await drawn(page);
+  for (const [title, file] of [
+    ['People by days', /^coverage-.*-page-17-of-17\.csv$/],
+    ['Compliance', /^compliance-.*-page-17-of-17\.csv$/],
+    ['Night HRV, group', /^group-.*-page-17-of-17\.csv$/],
+  ] as const) {
+    expect(await fileOf(title)).toMatch(file);
+    expect(await page.locator('figure', { has: page.getByRole('heading', { name: title, exact: true }) }).innerText()).toContain(part);
+  }
+  expect(complaints).toEqual([]);
+});
+
+test.skipIf(!hasChromium)('the cursor of the keyboard stays in view, however large the matrix and however small the screen', async () => {
+  const data = join(tempFolder(), 'cursor');
+  await placeThousand(data);
+  const served = await openConsoleHere(data, { now: () => Date.UTC(2025, 0, 30, 12) });
+  const { page, complaints, open } = await enterConsole(await openChromium(), served);
+  /** How far the cell of the cursor lies beyond the screen, or below what covers it: pixels. */
+  const beyond = () =>
+    page.evaluate<number>(`(() => {
+      const { left, right, top, bottom } = document.querySelector('.matrix-cursor').getBoundingClientRect();
+      const bar = document.querySelector('header.bar nav').getBoundingClientRect().top;
+      return Math.floor(Math.max(-left, -top, right - innerWidth, bottom - (bar > innerHeight / 2 ? bar : innerHeight)));
+    })()`);
+  await open('/coverage?sort=name');
+  await page.getByRole('grid', { name: 'Coverage of people by days' }).focus();
+  for (const size of [
+    { width: 1440, height: 900 },
+    { width: 390, height: 800 },
+  ]) {
+    await page.setViewportSize(size);
+    for (const key of ['Control+Home', 'Control+End', 'ArrowUp']) {
+      await page.keyboard.press(key);
+      expect(await beyond(), `${size.width}, ${key}`).toBeLessThanOrEqual(0);
+    }
+  }
   expect(complaints).toEqual([]);
 });

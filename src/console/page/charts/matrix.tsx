@@ -109,6 +109,8 @@ function Cursor({ column, row, width, height }: { column: number; row: number; w
     style?.setProperty('width', `${width}px`);
     style?.setProperty('height', `${height}px`);
   });
+  // It is there, and can be scrolled to, while the grid has the focus.
+  useLayoutEffect(() => element.current?.scrollIntoView({ block: 'nearest', inline: 'nearest' }), [column, row]);
   return <span ref={element} class="matrix-cursor" />;
 }
 

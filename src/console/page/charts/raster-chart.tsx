@@ -146,6 +146,7 @@ function Drawn({ draw, shows, data, onPress, mark }: DrawnProps) {
     style.setProperty('width', `${mark.width}px`);
     style.setProperty('height', `${Math.max(3, mark.height)}px`);
   });
+  useLayoutEffect(() => cursor.current?.scrollIntoView({ block: 'nearest', inline: 'nearest' }), [mark?.x, mark?.y]);
   return (
     <div class="drawn">
       <canvas ref={canvas} onClick={event => onPress(event.offsetX, event.offsetY)} />

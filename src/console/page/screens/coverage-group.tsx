@@ -6,6 +6,7 @@ import { Figure } from '../parts/figure.tsx';
 import { shortDay } from '../parts/format.ts';
 import { MetricChoice } from '../parts/metric-choice.tsx';
 import { DAY_METRICS, isMetric, type Metric, wordsOf } from '../parts/metrics.ts';
+import { pageFile, pageText } from '../parts/pages.ts';
 import { Shown } from '../parts/state.tsx';
 import { useAnswer } from '../parts/use-answer.ts';
 
@@ -45,7 +46,7 @@ function GroupCard({ answer, isCommon }: { answer: Answer; isCommon: boolean }) 
         { name: unitName(metric), values: answer.people.flatMap(({ values }) => values) },
       ]}
       sql={sql}
-      file={`group-${metric}-${from}-${to}`}
+      file={`group-${metric}-${from}-${to}${pageFile(answer)}`}
     >
       <GroupChoices metric={metric} isCommon={isCommon} />
       <Multiples
@@ -81,14 +82,15 @@ const unitName = (metric: Metric) => {
   return shown ? `${metric} [${shown}]` : metric;
 };
 
-function findingOf({ people, page, pages, total }: Answer, metric: Metric, extent: readonly [number, number] | null, isCommon: boolean) {
-  if (!extent) return 'Nobody has a value in these days.';
+function findingOf(answer: Answer, metric: Metric, extent: readonly [number, number] | null, isCommon: boolean) {
+  const { people } = answer;
+  if (!extent) return `Nobody has a value in these days.${pageText(answer)}`;
   const known = people.filter(({ values }) => values.some(value => value !== null)).length;
   const scale = isCommon ? `one scale for all, ${rangeText(metric, extent)}` : 'each on its own scale, its range beside the name';
-  return [
+  const told = [
     `${known} of ${people.length} people have a value, ${rangeText(metric, extent)}; ${scale}.`,
     'At the end of each line its last value; a line breaks where there is none.',
     ...(DAY_METRICS.includes(metric) ? ['Days that are not over are left out.'] : []),
-    ...(pages > 1 ? [`People of page ${page} of ${pages}, ${total} in all.`] : []),
   ].join(' ');
+  return told + pageText(answer);
 }

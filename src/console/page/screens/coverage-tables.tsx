@@ -2,6 +2,7 @@ import type { AnswerOf } from '../../api/routes.ts';
 import { setQuery } from '../location.ts';
 import type { DataTable } from '../parts/data-table.ts';
 import { Figure } from '../parts/figure.tsx';
+import { pageFile, pageText } from '../parts/pages.ts';
 import { stateWord } from './coverage-cell.tsx';
 
 type Answer = AnswerOf<'GET coverage'>;
@@ -83,10 +84,10 @@ export function Compliance({ answer }: { answer: Answer }) {
   return (
     <Figure
       title="Compliance"
-      finding="Worn: of the time that was recorded. A day of which nothing was recorded is not valid."
+      finding={`Worn: of the time that was recorded. A day of which nothing was recorded is not valid.${pageText(answer)}`}
       table={() => table}
       sql={sql.compliance}
-      file={`compliance-${from}-${to}`}
+      file={`compliance-${from}-${to}${pageFile(answer)}`}
       hasPicture={false}
       hasTable={false}
     >

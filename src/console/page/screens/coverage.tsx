@@ -7,6 +7,7 @@ import type { DataTable } from '../parts/data-table.ts';
 import { Figure } from '../parts/figure.tsx';
 import { addDays } from '../parts/format.ts';
 import { Link } from '../parts/link.tsx';
+import { pageFile, pageText } from '../parts/pages.ts';
 import { useSession } from '../parts/session.tsx';
 import { Shown } from '../parts/state.tsx';
 import { useAnswer } from '../parts/use-answer.ts';
@@ -115,10 +116,10 @@ function MatrixCard({ answer, open }: { answer: Answer; open: { id: string; day:
     <Figure
       title="People by days"
       note="what is known of each day; press a cell for the reason, by collection"
-      finding={findingOf(answer)}
+      finding={`${findingOf(answer)}${pageText(answer)}`}
       table={() => tableOf(answer)}
       sql={`FROM sync.coverage_between('${from}', '${to}');`}
-      file={`coverage-${from}-${to}`}
+      file={`coverage-${from}-${to}${pageFile(answer)}`}
     >
       <Legend />
       <div class="coverage-rows">

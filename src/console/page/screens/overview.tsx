@@ -9,6 +9,7 @@ import { clock, dayName, hoursAndMinutes, offsetName, shortDay } from '../parts/
 import { useHeld, Waiting } from '../parts/held.tsx';
 import { Link } from '../parts/link.tsx';
 import { isMetric, metricText, metricWithUnit, numberText, wordsOf } from '../parts/metrics.ts';
+import { pageFile, pageText } from '../parts/pages.ts';
 import { Sentence } from '../parts/sentence.tsx';
 import { Shown } from '../parts/state.tsx';
 import { useAnswer } from '../parts/use-answer.ts';
@@ -106,7 +107,8 @@ function Finder({ total, everybody, page, pages }: People) {
   );
 }
 
-function Nights({ of: { people, sql, everybody } }: { of: People }) {
+function Nights({ of: answer }: { of: People }) {
+  const { people, sql, everybody } = answer;
   const range = clockRange(people);
   return (
     <Figure
@@ -114,12 +116,12 @@ function Nights({ of: { people, sql, everybody } }: { of: People }) {
       note="each against the 28 nights before"
       finding={
         people.length
-          ? 'Grey band: what was usual, median ± 1.48 times the median absolute deviation of the 28 nights before. ◆ what is called unusual. No diagnosis.'
+          ? `Grey band: what was usual, median ± 1.48 times the median absolute deviation of the 28 nights before. ◆ what is called unusual. No diagnosis.${pageText(answer)}`
           : 'Nobody is called so.'
       }
       table={() => tableOf(people)}
       sql={sql}
-      file="overview"
+      file={`overview${pageFile(answer)}`}
       hasPicture={false}
     >
       <div class="people-room">
