@@ -1,5 +1,6 @@
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { go } from './location.ts';
+import { areLetterKeysOn, setLetterKeys } from './parts/letter-keys.ts';
 import { nextTheme, setTheme } from './parts/theme.ts';
 import './keys.css';
 
@@ -28,6 +29,7 @@ const isTyping = (target: EventTarget | null) =>
 /** Finds people and lists the keys that work on every screen; `lastPerson` is where `g p` goes. */
 export function Keys({ lastPerson, hasOperations }: { lastPerson: string | undefined; hasOperations: boolean }) {
   const list = useRef<HTMLDialogElement>(null);
+  const [isOn, setOn] = useState(areLetterKeysOn);
   const open = () => list.current?.showModal();
   useEffect(() => {
     let waitsUntil = 0;
@@ -49,7 +51,7 @@ export function Keys({ lastPerson, hasOperations }: { lastPerson: string | undef
       return true;
     };
     const onKeyDown = (event: KeyboardEvent) => {
-      if (event.altKey || event.ctrlKey || event.metaKey || isTyping(event.target) || list.current?.open) return;
+      if (event.altKey || event.ctrlKey || event.metaKey || isTyping(event.target) || list.current?.open || !areLetterKeysOn()) return;
       if (act(event.key, event.timeStamp)) event.preventDefault();
     };
     addEventListener('keydown', onKeyDown);
@@ -75,6 +77,17 @@ export function Keys({ lastPerson, hasOperations }: { lastPerson: string | undef
             </div>
           ))}
         </dl>
+        <label>
+          <input
+            type="checkbox"
+            checked={isOn}
+            onChange={({ currentTarget: { checked } }) => {
+              setLetterKeys(checked);
+              setOn(checked);
+            }}
+          />{' '}
+          Letters and signs do something in this browser; arrows, Home and Tab always do
+        </label>
         <form method="dialog">
           <button type="submit">Close</button>
         </form>

@@ -1,4 +1,5 @@
 import type { AnswerOf } from '../api/routes.ts';
+import { ask } from './api.ts';
 import { Keys } from './keys.tsx';
 import { usePlace } from './location.ts';
 import { Fresh } from './parts/connection.tsx';
@@ -36,6 +37,15 @@ export function TopBar({ session }: { session: AnswerOf<'GET session'> }) {
       <Fresh session={session} />
       <Keys lastPerson={lastPerson} hasOperations={session.role !== 'person'} />
       <span class="role">{session.role}</span>
+      <button type="button" class="of-keys" onClick={signOut}>
+        Sign out
+      </button>
     </header>
   );
+}
+
+/** The next question tells all pages of this browser that the session is over. */
+function signOut(): void {
+  const next = () => ask('GET session', {}).catch(() => undefined);
+  ask('DELETE session', {}).then(next, next);
 }

@@ -7,6 +7,7 @@ import { MARKED } from '../charts/usual-chart.tsx';
 import { setQuery, usePlace } from '../location.ts';
 import { Figure } from '../parts/figure.tsx';
 import { shortDay } from '../parts/format.ts';
+import { areLetterKeysOn } from '../parts/letter-keys.ts';
 import { MetricChoice } from '../parts/metric-choice.tsx';
 import { isMetric, type Metric, metricWithUnit, wordsOf } from '../parts/metrics.ts';
 import { Shown } from '../parts/state.tsx';
@@ -69,7 +70,8 @@ function choose(metrics: readonly Metric[], place: number, metric: string): void
 function useRangeKeys(range: number): void {
   useEffect(() => {
     const onKeyDown = ({ key, target, altKey, ctrlKey, metaKey }: KeyboardEvent) => {
-      if (altKey || ctrlKey || metaKey || (target instanceof HTMLElement && target.matches('input, select, textarea'))) return;
+      if (altKey || ctrlKey || metaKey || !areLetterKeysOn()) return;
+      if (target instanceof HTMLElement && target.matches('input, select, textarea')) return;
       const at = RANGES.indexOf(range) + (key === ']' ? 1 : key === '[' ? -1 : Number.NaN);
       const next = RANGES[at];
       if (next !== undefined) setRange(next);
