@@ -47,6 +47,7 @@ export async function takePage(browser: Browser, options: BrowserContextOptions,
     await page.removeAllListeners(undefined, { behavior: 'wait' });
     await page.unrouteAll({ behavior: 'wait' });
     await page.emulateMedia({ media: null, colorScheme: options.colorScheme ?? null });
+    if (options.viewport) await page.setViewportSize(options.viewport);
     // By itself it stays in its process.
     await page.evaluate("location.replace('about:blank')");
     await page.waitForURL('about:blank');
