@@ -253,7 +253,7 @@ function readTokens(text: string): Record<string, unknown> | undefined {
   const scopes = Array.isArray(scope) ? scope.join(' ') : scope;
   return {
     access_token,
-    token_type: isText(token_type) ? token_type : 'bearer',
+    token_type: isText(token_type) ? token_type.trim() || 'bearer' : 'bearer',
     ...(isText(refresh_token) ? { refresh_token } : {}),
     // A life of no time at all would have each request renew it.
     ...(seconds > 0 && seconds <= LONGEST_LIFE_S ? { expires_in: seconds } : {}),
@@ -320,6 +320,8 @@ function whyUnavailable(cause: unknown, tokenUrl: string, patienceMs: number): s
   if (cause instanceof oauth.ResponseBodyError) return `${tokenUrl} answered ${cause.status}`;
   const noTokens = 'which is no answer to a request for tokens';
   if (cause instanceof oauth.WWWAuthenticateChallengeError) return `${tokenUrl} answered ${cause.status}, ${noTokens}`;
+  if (cause instanceof oauth.UnsupportedOperationError)
+    return `${tokenUrl} answered with tokens that are not of the type bearer: is RINGNECK_TOKEN_URL right?`;
   if (cause instanceof oauth.OperationProcessingError) {
     const status = cause.cause instanceof Response ? cause.cause.status : undefined;
     if (status !== undefined && status !== 200) return `${tokenUrl} answered ${status}, ${noTokens}`;

@@ -209,6 +209,8 @@ test.each<[string, object, object]>([
     { expires_in: '3600', scope: 'personal,daily' },
     { expiresIn: 3600, scopes: ['personal', 'daily'] },
   ],
+  ['a type of blanks', { token_type: ' ' }, {}],
+  ['a type with a blank behind it', { token_type: 'Bearer ' }, {}],
   ['scopes in a list, an empty type', { scope: ['personal', 'daily'], token_type: '' }, { scopes: ['personal', 'daily'] }],
 ])('of an answer with %s what is usable is taken: the refresh token for it is used up', async (_, said, expected) => {
   const server = await startAuthorizationServer();
@@ -255,6 +257,14 @@ test.each([upTo('"refresh_token":"'), upTo('"expires_in":12'), upTo('"expires_in
     });
   },
 );
+
+test('tokens of another type than bearer are no failure of the way to the service', async () => {
+  const server = await startAuthorizationServer();
+  server.fault = { status: 200, body: '{"access_token":"a","token_type":"mac"}' };
+  await expect(new OAuthClient(server.settings).refresh('r')).rejects.toThrow(
+    `${server.settings.tokenUrl} answered with tokens that are not of the type bearer: is RINGNECK_TOKEN_URL right?`,
+  );
+});
 
 test('what the browser brought says what was granted where the answer with the tokens does not', async () => {
   const server = await startAuthorizationServer();
