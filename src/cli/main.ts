@@ -28,7 +28,7 @@ process.stdout.on('error', error => {
 process.stderr.on('error', () => undefined);
 
 try {
-  await createProgram().parseAsync();
+  await createProgram().parseAsync(withoutComment(process.argv));
 } catch (error) {
   if (error instanceof CommanderError) {
     // Commander has said what is wrong; 0 is --help and --version.
@@ -44,6 +44,12 @@ try {
 } finally {
   // A queue's worker whose Redis is away never ends, whatever is closed; an unreferenced timer waits for nobody else.
   setTimeout(() => process.exit(), LEFT_OPEN_MS).unref();
+}
+
+/** zsh hands on what stands behind a # at its prompt, as of a line that was pasted. */
+function withoutComment(args: readonly string[]): string[] {
+  const at = args.indexOf('#');
+  return args.slice(0, at < 0 ? undefined : at);
 }
 
 function codeOf(error: unknown): unknown {

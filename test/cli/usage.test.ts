@@ -24,6 +24,13 @@ function refused(ended: Ended, line: string) {
   expect(ended).toEqual({ code: 2, stdout: '', stderr: `ringneck: ${line}\n` });
 }
 
+test('a comment that the shell hands on, as that of zsh does, is no part of a command', async () => {
+  const given = { env: begun() };
+  const ended = await ringneck(['account', 'list', '#', 'who', 'is', '--there;', 'ends here'], given);
+  expect(ended).toEqual(await ringneck(['account', 'list'], given));
+  expect(ended.code).toBe(0);
+});
+
 test.each([
   [],
   ['demo'],
