@@ -47,17 +47,21 @@ function readEnvFile(path: string, isNamed: boolean): Record<string, string | un
   if (!isUtf8(bytes)) throw new UsageError(`${path} is not UTF-8: save it as UTF-8`);
   const text = bytes.toString();
   const settings = parseEnv(text);
-  refuseLines(path, text, Object.values(settings));
+  refuseLines(path, text, settings);
   return settings;
 }
 
-const BEGINS = /^\s*(?:export\s+)?(RINGNECK_\w*)\s*(=?)/;
+const BEGINS = /^\s*(?:export\s+)?(RINGNECK_\w*)\s*(=?)(.*)$/;
 
-/** A line of ours that sets nothing, or sets what is set already, was meant otherwise; a value of several lines may hold anything. */
-function refuseLines(path: string, text: string, values: readonly (string | undefined)[]): void {
+/**
+ * A line of ours that sets nothing, or less than stands there, or sets what is set already, was meant otherwise; a value of several lines may
+ * hold anything.
+ */
+function refuseLines(path: string, text: string, settings: Record<string, string | undefined>): void {
+  const values = Object.values(settings);
   const setAt = new Map<string, number>();
   for (const [i, line] of text.split(/\r?\n/).entries()) {
-    const [, name, sets] = BEGINS.exec(line) ?? [];
+    const [, name, sets, said = ''] = BEGINS.exec(line) ?? [];
     if (name === undefined || values.some(value => value?.includes('\n') && value.includes(line.replace(/["'`]\s*$/, '')))) continue;
     const number = i + 1;
     if (!sets) throw new UsageError(`${path}, line ${number}: ${name} has no “=” behind it`);
@@ -65,5 +69,18 @@ function refuseLines(path: string, text: string, values: readonly (string | unde
     if (earlier !== undefined)
       throw new UsageError(`${path} sets ${name} twice, in the lines ${earlier} and ${number}: remove one of them`);
     setAt.set(name, number);
+    const cut = findCut(said, settings[name]);
+    if (cut !== undefined) throw new UsageError(`${path}, line ${number}: ${name} ${cut}`);
   }
+}
+
+/** Why Node's reader takes less than was written behind the “=”, or the quote itself; undefined where it takes all. */
+function findCut(said: string, value: string | undefined): string | undefined {
+  const [, quote] = /^\s*(["'`])/.exec(said) ?? [];
+  if (quote === undefined)
+    return /^(?:[^#]*[^\s#])?#/.test(said) ? 'ends before its #, which begins a comment: put the value in quotes' : undefined;
+  if (value?.startsWith(quote)) return `begins with ${quote}, and there is no other to end it: add that`;
+  const rest = said.trimStart().slice(1).split(quote).slice(1);
+  if (!rest.length || /^\s*(#|$)/.test(rest.join(quote))) return undefined;
+  return `ends with its second ${quote}, and more stands behind: put the value in quotes that it does not hold, ' or " or \``;
 }

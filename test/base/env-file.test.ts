@@ -35,10 +35,47 @@ test.each([
   ['has no “=”', 'RINGNECK_DATA=here\nRINGNECK_STUDY_NAME: Night\n', ', line 2: RINGNECK_STUDY_NAME has no “=” behind it'],
   ['is a name alone', '\nexport RINGNECK_PORT\n', ', line 2: RINGNECK_PORT has no “=” behind it'],
   ['is set already', 'RINGNECK_PORT=1\n\nexport RINGNECK_PORT=2\n', ' sets RINGNECK_PORT twice, in the lines 1 and 3: remove one of them'],
+  [
+    'has a # in its value',
+    'RINGNECK_CLIENT_SECRET=abc#def\n',
+    ', line 1: RINGNECK_CLIENT_SECRET ends before its #, which begins a comment: put the value in quotes',
+  ],
+  [
+    'has a # alone',
+    'RINGNECK_STUDY_NAME=#7\n',
+    ', line 1: RINGNECK_STUDY_NAME ends before its #, which begins a comment: put the value in quotes',
+  ],
+  [
+    'has its quotes within',
+    'RINGNECK_STUDY_NAME="the \\"night\\" study"\n',
+    `, line 1: RINGNECK_STUDY_NAME ends with its second ", and more stands behind: put the value in quotes that it does not hold, ' or " or \``,
+  ],
+  [
+    'goes on behind its quotes',
+    "RINGNECK_PORT=1\nRINGNECK_SECRET_KEY='a'bc\n",
+    `, line 2: RINGNECK_SECRET_KEY ends with its second ', and more stands behind: put the value in quotes that it does not hold, ' or " or \``,
+  ],
+  [
+    'lacks a quote',
+    "RINGNECK_STUDY_NAME='Night\nRINGNECK_PORT=1\n",
+    ", line 1: RINGNECK_STUDY_NAME begins with ', and there is no other to end it: add that",
+  ],
   ['is not UTF-8', Buffer.from('RINGNECK_STUDY_NAME=Z\xfcrich\n', 'latin1'), ' is not UTF-8: save it as UTF-8'],
 ])('a file with a line that %s is refused, for it was meant otherwise', (_, text, message) => {
   const path = write(text);
   expect(() => loadEnvFile({}, path)).toThrow(new UsageError(`${path}${message}`));
+});
+
+test('a comment behind a value, and the other quotes in it, are as they were meant', () => {
+  const env: NodeJS.ProcessEnv = {};
+  loadEnvFile(
+    env,
+    write(
+      'RINGNECK_PORT=1 # as issue#5\nRINGNECK_STUDY_NAME=`a "b" \'c\' #d` # e "f"\nRINGNECK_DATA= # none\nRINGNECK_NIGHTLY="30\n4 #"\nRINGNECK_HOST=a"b"c\n',
+    ),
+  );
+  const expected = { RINGNECK_PORT: '1', RINGNECK_STUDY_NAME: `a "b" 'c' #d`, RINGNECK_DATA: '', RINGNECK_NIGHTLY: '30\n4 #' };
+  expect(env).toEqual({ ...expected, RINGNECK_HOST: 'a"b"c' });
 });
 
 test('lines of a value are no settings, nor are remarks and the names of other programs', () => {
