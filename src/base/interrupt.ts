@@ -8,8 +8,8 @@ export class Interrupted extends RingneckError {
 }
 
 /**
- * Runs `work` with a signal that Ctrl-C and SIGTERM abort, so that it can stop cleanly. A second Ctrl-C ends the process at once:
- * everything committed is safe.
+ * Runs `work` with a signal that Ctrl-C, SIGTERM and a terminal that is closed abort, so that it can stop cleanly. A second Ctrl-C ends the
+ * process at once: everything committed is safe.
  */
 export async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const controller = new AbortController();
@@ -17,13 +17,17 @@ export async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>
     if (controller.signal.aborted) process.exit(130);
     controller.abort(new Interrupted());
   };
+  // The system says it, and the shell may say it again.
+  const leave = () => controller.abort(new Interrupted());
   process.on('SIGINT', stop);
   process.on('SIGTERM', stop);
+  process.on('SIGHUP', leave);
   try {
     return await work(controller.signal);
   } finally {
     process.off('SIGINT', stop);
     process.off('SIGTERM', stop);
+    process.off('SIGHUP', leave);
   }
 }
 

@@ -46,6 +46,17 @@ const rowsOfSnapshot = (path: string, sql: string) =>
     return rowsOf(connection, sql);
   });
 
+test('up whose terminal is closed ends cleanly, however often that is said', async () => {
+  const { data, env } = surroundings();
+  const up = startRingneck(['up'], { env });
+  await up.said('"msg":"up"');
+  up.kill('SIGHUP');
+  await up.said('"msg":"stopping"');
+  up.kill('SIGHUP');
+  expect(await up.end()).toMatchObject({ code: 0, stdout: '' });
+  expect(existsSync(join(data, 'control.sock'))).toBe(false);
+});
+
 test('everything works through the control socket of a running up, and it ends cleanly on SIGTERM', async () => {
   const enrolment = { RINGNECK_PUBLIC_URL: 'https://example.org', RINGNECK_STUDY_NAME: 'The Study', RINGNECK_STUDY_CONTACT: 'next door' };
   const { data, env } = surroundings({ ...enrolment, RINGNECK_CLIENT_ID: 'id', RINGNECK_CLIENT_SECRET: 'secret' });
