@@ -1,5 +1,6 @@
 import { isoOf } from '../../schema/instant.ts';
 import { RingneckError, UsageError } from '../base/errors.ts';
+import { proven } from '../base/secrets/sign-in.ts';
 import {
   type Account,
   accountEntry,
@@ -252,8 +253,7 @@ const tellWithdrawn = (name: string) =>
 function takeAsSame({ secrets }: App, name: string): void {
   const signIn = findReadableSignIn({ secrets }, name);
   if (signIn?.unprovenSince === undefined) return;
-  const { unprovenSince: _, ...taken } = signIn;
-  secrets.putSignIn(name, taken);
+  secrets.putSignIn(name, proven(signIn));
 }
 
 async function mirrorToken(app: App, { name }: { name: string }): Promise<{ user_id: string; token: string }> {

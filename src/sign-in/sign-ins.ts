@@ -3,7 +3,7 @@ import { isScope } from '../../schema/scopes.ts';
 import { messageOf, RingneckError } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import type { Secrets } from '../base/secrets/secrets.ts';
-import type { SignIn } from '../base/secrets/sign-in.ts';
+import { proven, type SignIn } from '../base/secrets/sign-in.ts';
 import { loginCommand } from '../base/sign-in-again.ts';
 import { SignInError } from './error.ts';
 import type { OAuthClient, TokenAnswer } from './oauth.ts';
@@ -59,8 +59,12 @@ const FIRST_BACKOFF_MS = 5_000;
 const LONGEST_BACKOFF_MS = 15 * 60_000;
 /** A token that was renewed and is refused at once is not renewed again: the refusal has another cause. */
 const SHORTEST_LIFE_MS = 60_000;
-/** So long nothing is read with tokens of which the service does not say whose they are; an outage of that one route shall not end all reading. */
+/**
+ * So long nothing is read with tokens of which the service does not say whose they are, and until it was asked so often, for a clock may jump;
+ * an outage of that one route shall not end all reading.
+ */
 const LONGEST_DOUBT_MS = 86_400_000;
+const LEAST_DOUBTS = 10;
 
 /** How long nobody is asked after a failure. */
 interface Trouble {
@@ -159,8 +163,8 @@ export class SignIns {
     if (!held) return token;
     const { expiresAt } = held.signIn;
     if (expiresAt !== null && now() >= expiresAt && this.#canRenew(held.signIn)) await this.#refresh(held.name);
-    const proven = await this.#findProven(held.name);
-    return secrets.findHolder(token) && proven !== undefined ? proven : token;
+    const found = await this.#findProven(held.name);
+    return secrets.findHolder(token) && found !== undefined ? found : token;
   }
 
   /** The access token of an account, once it may be read with. Throws SignInError. */
@@ -176,7 +180,8 @@ export class SignIns {
       } catch (error) {
         // A clock that was put back makes it no longer.
         const isLong = Math.abs(now() - signIn.unprovenSince) >= LONGEST_DOUBT_MS;
-        if (!isLong || this.#doubts.get(name)?.error instanceof AnotherPersonError) throw error;
+        const isOften = (secrets.findSignIn(name)?.unprovenTries ?? 0) >= LEAST_DOUBTS;
+        if (!isLong || !isOften || this.#doubts.get(name)?.error instanceof AnotherPersonError) throw error;
       }
       // One that came meanwhile is a token of its own.
       if (secrets.findSignIn(name)?.accessToken === signIn.accessToken) return signIn.accessToken;
@@ -196,8 +201,7 @@ export class SignIns {
       this.#doubts.delete(name);
       const current = secrets.findSignIn(name);
       if (current?.accessToken !== accessToken) return;
-      const { unprovenSince: _, ...proven } = current;
-      secrets.putSignIn(name, proven);
+      secrets.putSignIn(name, proven(current));
     } catch (error) {
       const failure =
         error instanceof SignInError
@@ -205,9 +209,21 @@ export class SignIns {
           : new SignInError('unavailable', `the service does not say whose the renewed token is: ${messageOf(error)}`, { cause: error });
       const next = troubleAfter(doubt, accessToken, failure, jitter(signIn));
       this.#doubts.set(name, next);
+      this.#noteDoubt(name, accessToken);
       const facts = { account: name, reason: failure.message, failures: next.failures };
       log.warn(facts, 'nothing is read with the renewed token of the account: the service is asked again whose it is');
       throw failure;
+    }
+  }
+
+  #noteDoubt(name: string, accessToken: string): void {
+    const { secrets, log } = this.#options;
+    const current = secrets.findSignIn(name);
+    if (current?.accessToken !== accessToken) return;
+    try {
+      secrets.putSignIn(name, { ...current, unprovenTries: (current.unprovenTries ?? 0) + 1 });
+    } catch (error) {
+      log.warn({ account: name, reason: messageOf(error) }, 'that nobody says whose the tokens are could not be written');
     }
   }
 

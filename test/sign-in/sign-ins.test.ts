@@ -327,6 +327,21 @@ test('a clock that was ahead at a failure, and is put right, holds up no renewal
   expect(await server.findPerson(await signIns.current(secrets.find('ada')!))).toBe('ada-1');
 });
 
+test('a clock that jumps has nothing read with tokens of which nobody has said whose they are', async () => {
+  const askWhose = async () => {
+    throw new Error('answered 500');
+  };
+  const { secrets, signIns } = await set({ askWhose });
+  advance(75);
+  await signIns.renewDue();
+  const token = secrets.find('ada')!;
+  const year = 365 * 86_400_000;
+  for (const at of [Date.now() + year, Date.now() - year]) {
+    vi.setSystemTime(at);
+    await expect(signIns.current(token)).rejects.toThrow('does not say whose the renewed token is');
+  }
+});
+
 test('another token address gets nothing of a sign-in, and one of an earlier version is bound when it is renewed', async () => {
   const { server, secrets, signIns, restart } = await set();
   expect(secrets.findSignIn('ada')?.tokenUrl).toBeUndefined();

@@ -21,6 +21,8 @@ const signIn = z.strictObject({
   tokenUrl: z.string().optional(),
   /** Since when, in milliseconds, the service has not said whose the renewed tokens are. */
   unprovenSince: z.number().optional(),
+  /** How often it was asked for that since then. */
+  unprovenTries: z.int().optional(),
   /** Another folder has the same, and goes on to renew it: taken back at the service it would end there too. */
   isLeftToOriginal: z.literal(true).optional(),
   /** `since` of the account as its person had withdrawn before they signed in: what is left of that withdrawal is another sign-in. */
@@ -33,6 +35,11 @@ export type SignIn = Readonly<z.infer<typeof signIn>>;
 /** All that a sign-in holds, the access token first. */
 export const tokensOf = ({ accessToken, refreshToken, previous }: SignIn): string[] =>
   [accessToken, refreshToken, previous].filter(token => token !== null);
+
+/** The same, of tokens that are known to be of the same person, or taken for theirs. */
+export function proven({ unprovenSince: _, unprovenTries: __, ...signIn }: SignIn): SignIn {
+  return signIn;
+}
 
 /** What a new sign-in is told from all others by. */
 export const newSignInId = (): string => randomUUID();
