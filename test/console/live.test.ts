@@ -1,8 +1,11 @@
 import { once } from 'node:events';
-import { request } from 'node:http';
+import { createServer, request, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { RecentEvents } from '../../src/app/recent-events.ts';
+import { silentLog } from '../../src/base/log.ts';
+import { Live } from '../../src/console/server/live.ts';
 import { freePort } from '../queue/redis-server.ts';
 import { openConsoleHere } from '../support/console-harness.ts';
 import { openHarness } from '../support/harness.ts';
@@ -72,6 +75,42 @@ test('a session follows ten times at most, and keeps nobody else from it', async
   for (let count = 0; count < 10; count++) expect((await follow(served.url, { cookie: one.cookie })).status).toBe(200);
   expect((await follow(served.url, { cookie: one.cookie })).status).toBe(503);
   expect((await follow(served.url, { cookie: other.cookie })).status).toBe(200);
+});
+
+test('whose session ends as something is told is let go, and nothing but that happens', async () => {
+  const responses: ServerResponse[] = [];
+  const server = createServer((_request, raw) => {
+    raw.writeHead(200).flushHeaders();
+    responses.push(raw);
+  }).listen(0, '127.0.0.1');
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  await once(server, 'listening');
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const [over, unreadable, other] = [await follow(url, {}), await follow(url, {}), await follow(url, {})];
+  let stamp = 'a';
+  let isOver = false;
+  const unread = () => {
+    if (isOver) throw new Error('EMFILE');
+    return true;
+  };
+  const live = new Live({ commands: undefined, log: silentLog }, () => stamp);
+  onTestFinished(() => live.close());
+  const failures: Error[] = [];
+  for (const [at, raw] of responses.entries()) {
+    raw.on('error', error => failures.push(error));
+    live.follow({ raw, session: String(at), isPerson: false, isOpen: [() => !isOver, unread, () => true][at] ?? unread }, undefined);
+  }
+  await live.tick();
+  isOver = true;
+  stamp = 'b';
+  await expect.poll(() => other.said, { timeout: 10_000 }).toContain('event: snapshot');
+  for (const gone of [over, unreadable]) {
+    await expect.poll(() => gone.hasEnded).toBe(true);
+    expect([failures, gone.said]).toEqual([[], 'retry: 2000\n\n']);
+  }
 });
 
 test('nobody follows without a session', async () => {

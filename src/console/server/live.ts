@@ -68,6 +68,8 @@ export class Live {
     else if (lastId !== undefined) this.#send(follower, this.#newMessage('snapshot', '{}'));
     this.#followers.add(follower);
     raw.once('close', () => this.#leave(follower));
+    // Whoever is gone is told so by that alone.
+    raw.on('error', () => undefined);
     this.#timer ??= this.#start();
   }
 
@@ -85,6 +87,22 @@ export class Live {
     return setInterval(() => void this.tick(), TICK_MS).unref();
   }
 
+  /** Also of whose session it cannot be told: they come again, and are told what is wrong. */
+  #isOver({ isOpen }: Follower): boolean {
+    try {
+      return !isOpen();
+    } catch (error) {
+      this.#parts.log.debug({ reason: messageOf(error) }, 'a session of the console cannot be read');
+      return true;
+    }
+  }
+
+  /** At once: what is written to an answer that has ended would end the process. */
+  #letGo(follower: Follower): void {
+    this.#leave(follower);
+    follower.raw.end();
+  }
+
   #leave(follower: Follower): void {
     this.#followers.delete(follower);
     if (this.#followers.size) return;
@@ -96,7 +114,7 @@ export class Live {
   async tick(): Promise<void> {
     if (this.#isLooking) return;
     this.#isLooking = true;
-    for (const { raw, isOpen } of this.#followers) if (!isOpen()) raw.end();
+    for (const follower of this.#followers) if (this.#isOver(follower)) this.#letGo(follower);
     try {
       this.#tellIfOther('snapshot', this.#stampOf() ?? '');
       await this.#lookAtOwner();
