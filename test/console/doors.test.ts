@@ -1,6 +1,8 @@
+import { execFile } from 'node:child_process';
 import { readdirSync, rmSync, statSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { openConsoleHere } from '../support/console-harness.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -47,6 +49,18 @@ test('a session ends after twelve hours without a request, after seven days in a
   const cleo = await console.enter();
   expect((await cleo.ask('DELETE session')).status).toBe(200);
   expect((await cleo.ask('GET session')).status).toBe(401);
+});
+
+const isRootOfLinux = process.platform === 'linux' && process.getuid?.() === 0;
+
+test.skipIf(!isRootOfLinux)('a cookie that another user of the machine has got opens nothing for them', async () => {
+  const console = await openConsoleHere(newFolder());
+  const { cookie } = await console.enter();
+  const ask = `fetch(process.argv[1], { headers: { cookie: process.argv[2] } }).then(({ status }) => process.stdout.write(String(status)))`;
+  const statusFor = async (uid: number) =>
+    (await promisify(execFile)(process.execPath, ['-e', ask, `${console.url}/api/people`, cookie], { uid, gid: uid, cwd: '/', env: {} }))
+      .stdout;
+  expect([await statusFor(0), await statusFor(65_534)]).toEqual(['200', '401']);
 });
 
 test('a session outlives the process that opened it', async () => {

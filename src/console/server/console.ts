@@ -31,6 +31,7 @@ import { kindOfStatus, Refusal } from './refusal.ts';
 import { type ConsoleSession, type Grant, Sessions } from './sessions.ts';
 import { createSqlHandlers } from './sql.ts';
 import { trendHandlers } from './trends.ts';
+import { userOf } from './user-of.ts';
 
 /** A console that is served. */
 export interface Console {
@@ -380,7 +381,7 @@ class Server {
 
   #enter(request: FastifyRequest, reply: FastifyReply): unknown {
     const parsed = routes['POST enter'].input.safeParse(request.body);
-    const entered = parsed.success ? this.#sessions.enter(parsed.data.code) : undefined;
+    const entered = parsed.success ? this.#sessions.enter(parsed.data.code, userOf(request.raw.socket)) : undefined;
     if (!entered) {
       return refuse(reply, 401, 'This link was used already, or is older than a minute.', `A fresh link: ${COMMAND}`);
     }
@@ -396,7 +397,7 @@ class Server {
 
   #findSession(request: FastifyRequest): ConsoleSession | undefined {
     const given = cookieOf(request);
-    return given === undefined ? undefined : this.#sessions.find(given);
+    return given === undefined ? undefined : this.#sessions.find(given, userOf(request.raw.socket));
   }
 
   #refuseStranger(request: FastifyRequest, reply: FastifyReply): FastifyReply {

@@ -47,6 +47,8 @@ const PUT_BACK_MS = 120_000;
 const NOTED_MS = 60_000;
 
 const digestOf = (secret: string) => createHash('sha256').update(secret).digest('base64url');
+/** Browsers send a cookie to every port of a machine, be the page there whose it will: in other hands it opens nothing. */
+const sessionOf = (cookie: string, user: string) => digestOf(user ? `${cookie} ${user}` : cookie);
 const newSecret = () => randomBytes(32).toString('base64url');
 
 /** Of a secret of 32 bytes. */
@@ -89,12 +91,15 @@ export class Sessions {
     return code;
   }
 
-  /** Opens a session for a code, which is worth nothing afterwards; undefined where it is none, was used or is too old. */
-  enter(code: string): { cookie: string; session: ConsoleSession } | undefined {
+  /**
+   * Opens a session for a code, which is worth nothing afterwards; undefined where it is none, was used or is too old.
+   * @param user of this machine, who alone has it; empty: nobody of it
+   */
+  enter(code: string, user = ''): { cookie: string; session: ConsoleSession } | undefined {
     const link = digestOf(code);
     if (!this.#find(link, 'link')) return undefined;
     const cookie = newSecret();
-    const path = this.#pathOf(digestOf(cookie), 'session');
+    const path = this.#pathOf(sessionOf(cookie, user), 'session');
     const isFirst = this.#change(() => {
       this.#makeRoom('session');
       // One alone can do so, and whom it is for is read afterwards: the account may be getting another name.
@@ -105,13 +110,13 @@ export class Sessions {
         return true;
       });
     });
-    const session = isFirst && this.find(cookie);
+    const session = isFirst && this.find(cookie, user);
     return session ? { cookie, session } : undefined;
   }
 
   /** The session of a cookie, which lives on by being asked for. */
-  find(cookie: string): ConsoleSession | undefined {
-    const id = digestOf(cookie);
+  find(cookie: string, user = ''): ConsoleSession | undefined {
+    const id = sessionOf(cookie, user);
     const found = this.#find(id, 'session');
     if (!found) return undefined;
     const seenAt = this.#now();
