@@ -44,6 +44,20 @@ const asAnn = async (person: string | null = null, now = Date.now) => {
 };
 const textOf = (sentence: { text: string }[]) => sentence.map(({ text }) => text).join('');
 
+test('a day that there is not is refused in our words, wherever it is asked for', async () => {
+  const ann = await asAnn();
+  for (const day of ['2025-02-30', '2025-99-99', '0000-00-00']) {
+    for (const [path, query, said] of [
+      [`GET people/ann/night/${day}`, '', 'day: a day, as 2025-11-22'],
+      [`GET people/ann/day/${day}`, '', 'day: a day, as 2025-11-22'],
+      ['GET people/ann/raster', `?from=${day}`, 'from: a day, as 2025-11-22'],
+    ] as const) {
+      const { status, body } = await ann.ask(path, query);
+      expect([status, body.error.message], `${path}${query}`).toEqual([400, said]);
+    }
+  }
+});
+
 test('a night is told against what is usual for the person', async () => {
   const ann = await asAnn();
   const { status, body } = await ann.ask('GET people/ann/night/newest');

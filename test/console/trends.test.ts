@@ -49,7 +49,7 @@ test.each([
 test.each([
   ['?metrics=average_hrv&day=newest&days=1828', 413, '1828 days are more than are answered at once.'],
   ['?metrics=average_hrv&day=newest&days=0', 400, 'days: Too small: expected number to be >=1'],
-  ['?metrics=average_hrv&day=2025-13-01&days=2', 400, '2025-13-01 is no day.'],
+  ['?metrics=average_hrv&day=2025-13-01&days=2', 400, 'day: a day, as 2025-11-22'],
   ['?metrics=happiness&day=newest&days=2', 400, 'happiness is no metric.'],
   ["?metrics=x');--&day=newest&days=2", 400, 'metrics: names of metrics, as average_hrv,steps'],
 ])('what cannot be answered is said: %s', async (query, status, message) => {

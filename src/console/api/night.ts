@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { columns, day, instant, route } from './route.ts';
+import { columns, day, givenDay, instant, route } from './route.ts';
 
 /** Words of an answer, and what they are: plain, the answer itself, or what is unusual. */
 export const sentence = z.array(z.strictObject({ text: z.string(), tone: z.enum(['plain', 'answer', 'unusual']) }));
@@ -64,7 +64,7 @@ const night = z.strictObject({
 export const person = z.string().min(1).max(200);
 
 /** A day, or the one of the newest night. */
-export const dayOrNewest = z.union([day, z.literal('newest')]);
+export const dayOrNewest = z.union([givenDay, z.literal('newest')]);
 
 /** One night of one person. */
 export const nightRoutes = {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { sentence } from './night.ts';
-import { columns, day, instant, route } from './route.ts';
+import { columns, day, givenDay, instant, route } from './route.ts';
 
 const raster = z.strictObject({
   id: z.string(),
@@ -30,7 +30,7 @@ export const rasterRoutes = {
   'GET people/:id/raster': route({
     summary: 'The nights of a person and their stages, and the sleep scores',
     role: 'person',
-    input: z.strictObject({ id: z.string().min(1).max(300), from: day.optional(), to: day.optional() }),
+    input: z.strictObject({ id: z.string().min(1).max(300), from: givenDay.optional(), to: givenDay.optional() }),
     answer: raster,
     ofSnapshot: true,
   }),

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { findDayNumber } from '../../../schema/instant.ts';
 
 /** Who may ask: `person` sees the rows of one account, `reader` everybody's, `operator` may act too. Each may what those before may. */
 export const roles = ['person', 'reader', 'operator'] as const;
@@ -32,6 +33,9 @@ export interface Streamed {
 export const streamed = z.custom<Streamed>();
 
 export const day = z.string().regex(/^\d{4}-\d{2}-\d{2}$/, 'a day, as 2025-11-22');
+
+/** A day that somebody asks for: one that there is. */
+export const givenDay = day.refine(text => findDayNumber(text) !== undefined, 'a day, as 2025-11-22');
 
 /** Epoch seconds. */
 export const instant = z.number();
