@@ -121,9 +121,15 @@ function tellFailed({ log }: Pick<Parts, 'log'>, name: string, error: unknown): 
   log.warn(facts, 'a sign-in could not be taken back at the service: its person can do that there');
 }
 
-/** Nobody who removes an account is to wait longer for a service that is ill; the work goes on, and what it brings is kept. */
-export async function waitAWhile(parts: Pick<Parts, 'log'>, name: string, work: Promise<unknown>): Promise<void> {
-  await withTimeout(work, REVOKED_MS).catch(error => tellFailed(parts, name, error));
+/**
+ * Nobody who removes an account is to wait longer for a service that is ill; the work goes on, and what it brings is kept.
+ * @returns what came of it; undefined where it failed, or takes longer
+ */
+export async function waitAWhile<T>(parts: Pick<Parts, 'log'>, name: string, work: Promise<T>): Promise<T | undefined> {
+  return withTimeout(work, REVOKED_MS).catch(error => {
+    tellFailed(parts, name, error);
+    return undefined;
+  });
 }
 
 const REVOKED_MS = 10_000;

@@ -112,7 +112,7 @@ async function erase(options: EraseOptions, { goesOn = false } = {}): Promise<Er
     return { events: await removeEvents(options, warehouse, serviceUserIds), snapshot: await replaceSnapshot(options, warehouse), readers };
   });
   removePersonFiles(data);
-  await removeTokens(options, { name, isOfAnother, readers });
+  const sign_in_left = await removeTokens(options, { name, isOfAnother, readers });
   // They have the names of those who look at their own data.
   const instead = removeConsoleSessions(data);
   if (instead) log.warn(instead);
@@ -131,7 +131,7 @@ async function erase(options: EraseOptions, { goesOn = false } = {}): Promise<Er
   });
   log.info({ tables: Object.keys(removed).length, found: searched.found.length }, 'an account was erased');
   const searched_for = [...new Set(words.map(({ what }) => what))];
-  return { user_id: name, removed, events, snapshot, same_person: samePerson, searched_for, ...searched };
+  return { user_id: name, removed, events, snapshot, same_person: samePerson, sign_in_left, searched_for, ...searched };
 }
 
 async function searchEverywhere({ settings }: EraseOptions, words: readonly Needle[], id: string): Promise<Searched> {
@@ -148,14 +148,18 @@ async function searchEverywhere({ settings }: EraseOptions, words: readonly Need
   return searched;
 }
 
-/** @throws InTheWay where they cannot be removed */
-async function removeTokens(options: EraseOptions, erased: Parameters<typeof takeBackErased>[1]): Promise<void> {
+/**
+ * @returns whether the service may still list the access
+ * @throws InTheWay where they cannot be removed
+ */
+async function removeTokens(options: EraseOptions, erased: Parameters<typeof takeBackErased>[1]): Promise<boolean> {
   const { data, secretKey: key } = options.settings;
   try {
-    const endKeeping = await takeBackErased(options, erased);
+    const { isLeft, endKeeping } = await takeBackErased(options, erased);
     endKeeping();
     new Secrets({ folder: data, key }).forget(erased.name);
     openMirrorTokens(data).remove(erased.name);
+    return isLeft;
   } catch (error) {
     throw new InTheWay(`the tokens of the person cannot be removed: ${messageOf(error)}`, 1, { cause: error });
   }

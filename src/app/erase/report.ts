@@ -30,6 +30,8 @@ export interface EraseReport extends Searched {
   snapshot: string | null;
   /** Other accounts of the same person: what they hold stays, and so do the service's ids that are theirs too. */
   same_person: string[];
+  /** Whether the service is not known to have taken back what the person had signed in with; nobody tries it again. */
+  sign_in_left: boolean;
   /** What was searched for. */
   searched_for: Needle['what'][];
 }

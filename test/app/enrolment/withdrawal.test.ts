@@ -11,6 +11,7 @@ import { RingneckError } from '../../../src/base/errors.ts';
 import { createLog } from '../../../src/base/log.ts';
 import { Secrets } from '../../../src/base/secrets/secrets.ts';
 import type { SignIn } from '../../../src/base/secrets/sign-in.ts';
+import { linesOf } from '../../../src/cli/terminal/erase-report.ts';
 import { changeAccounts, getAccount, setAccountState } from '../../../src/ledger/accounts.ts';
 import { ANOTHER_PERSON, twinOf } from '../../../src/ledger/unproven.ts';
 import { SignInError } from '../../../src/sign-in/error.ts';
@@ -742,7 +743,7 @@ test('who is erased is taken back though their access token is dead', async () =
   takeBackByAliveTokens(enrolment);
   await enrol(await invite('p01'), 'ada');
   const alive = loseAccessToken(enrolment, 'p01');
-  expect(await harness.commands.eraseAccount({ name: 'p01' })).toMatchObject({ user_id: 'p01', found: [] });
+  expect(await harness.commands.eraseAccount({ name: 'p01' })).toMatchObject({ user_id: 'p01', found: [], sign_in_left: false });
   expect(await askWith(enrolment, alive)).toBe(401);
 });
 
@@ -866,7 +867,7 @@ test('who is erased while the service does not answer is erased within seconds, 
   onTestFinished(() => waited.mockRestore());
   const report = await eraseAccount({ settings, log, now }, 'p01');
   waited.mockRestore();
-  expect(report).toMatchObject({ user_id: 'p01', found: [] });
+  expect(report).toMatchObject({ user_id: 'p01', found: [], sign_in_left: true });
   const sealed = () => readFileSync(join(settings.data, 'accounts.secret'), 'utf8').includes('p01');
   expect([sealed(), await askWith(enrolment, accessToken)]).toEqual([false, 200]);
   answer();
@@ -1022,7 +1023,9 @@ test('what could not be taken back of who is erased is said, and erased', async 
   const { harness, invite, enrol, lines } = enrolment;
   await enrol(await invite('p01'), 'ada');
   writeFileSync(join(harness.app.settings.data, 'secret.key'), '');
-  expect(await harness.commands.eraseAccount({ name: 'p01' })).toMatchObject({ user_id: 'p01', found: [] });
+  const report = await harness.commands.eraseAccount({ name: 'p01' });
+  expect(report).toMatchObject({ user_id: 'p01', found: [], sign_in_left: true });
+  expect(linesOf(report)).toEqual([expect.stringContaining('the service did not take the access back, and may still list it')]);
   const told = 'a sign-in of who is erased cannot be taken back at the service: its person can do that there';
   expect(lines.filter(line => line.includes(told))).toHaveLength(1);
 });
