@@ -156,6 +156,8 @@ async function revokeTokens(app: App, name: string, signIn: SignIn): Promise<voi
     await oauth.revoke({ accessToken, refreshToken: refreshToken ?? undefined });
     if (ended) secrets.removeEnded(ended);
   } catch (error) {
+    // The disk may take it by now.
+    ended ??= noteEnded(app, name, signIn);
     const left = ended ? 'ringneck up tries it each day for 30 days' : 'its person can do that there';
     const facts = { account: name, reason: messageOf(error) };
     log.warn(facts, `a sign-in that is not kept could not be taken back at the service: ${left}`);

@@ -1002,6 +1002,20 @@ test('a sign-in that is not kept, and that the service does not take back, is on
   ]);
 });
 
+test('a sign-in that is not kept, and that neither the disk nor the service takes at first, is on that list too', async () => {
+  const enrolment = await openEnrolment(folder, 'not-kept-late', shared);
+  const { harness, invite, enrol } = enrolment;
+  const { secrets } = harness.app;
+  await enrol(await invite('p02'), 'ada');
+  takeNothingBack();
+  const put = vi.spyOn(secrets, 'putEnded').mockImplementationOnce(() => {
+    throw new Error('no space left on device');
+  });
+  onTestFinished(() => put.mockRestore());
+  await enrol(await invite('p03'), 'ada');
+  expect(secrets.listEnded()).toMatchObject([{ name: 'p03', isGivenUp: false }]);
+});
+
 test('with a key that is damaged a withdrawal is finished, its page opens, and the person is erased', async () => {
   const enrolment = await openEnrolment(folder, 'damaged-key', shared);
   const { harness, invite, enrol, lines } = enrolment;
