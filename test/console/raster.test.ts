@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { calendarModel, rasterModel, stageAt } from '../../src/console/page/charts/raster-model.ts';
+import { calendarModel, meansInView, rasterModel, stageAt } from '../../src/console/page/charts/raster-model.ts';
 import { openConsoleHere } from '../support/console-harness.ts';
 import { placePeople, sleepOf } from './people-by-hand.ts';
 
@@ -111,4 +111,17 @@ test('more than three years, or days the wrong way round, are refused with what 
   });
   expect((await askRaster('?from=2025-10-25&to=2025-10-22')).status).toBe(400);
   expect((await askRaster('?from=2025-99-99')).status).toBe(400);
+});
+
+test('the two days of a first month do not stand in place of the mean of the next', () => {
+  const days = calendarModel({
+    from: '2025-11-29',
+    to: '2026-02-02',
+    scores: { day: ['2025-11-30', '2025-12-01', '2025-12-31'], score: [60, 80, 90] },
+  });
+  expect(meansInView(days, { left: 36, size: 18 }).map(({ month, mean }) => [month, mean])).toEqual([
+    ['2025-12', 85],
+    ['2026-01', null],
+    ['2026-02', null],
+  ]);
 });

@@ -1,5 +1,5 @@
 import { MONTHS, offsetName } from '../parts/format.ts';
-import { binOf, type CalendarDay, monthlyMeans, type RasterModel } from './raster-model.ts';
+import { binOf, type CalendarDay, meansInView, type RasterModel } from './raster-model.ts';
 
 /** Where what is drawn lies: pixels of the page. */
 export interface RasterLayout {
@@ -183,14 +183,10 @@ export function drawCalendar(canvas: HTMLCanvasElement, days: readonly CalendarD
 }
 
 function drawMeans(context: CanvasRenderingContext2D, days: readonly CalendarDay[], layout: CalendarLayout): void {
-  let free = 0;
   context.textAlign = 'left';
-  for (const { month, week, mean } of monthlyMeans(days)) {
-    const x = layout.left + week * layout.size;
-    if (x < free) continue;
+  for (const { month, mean, x } of meansInView(days, layout)) {
     context.fillText(MONTHS[Number(month.slice(5)) - 1]?.slice(0, 3) ?? '', x, 12);
     context.fillText(mean === null ? '—' : String(Math.round(mean)), x, layout.height - 6);
-    free = x + 28;
   }
 }
 

@@ -121,3 +121,16 @@ export function monthlyMeans(days: readonly CalendarDay[]): { month: string; wee
     return { month, week: own[0]?.week ?? 0, mean: scores.length ? scores.reduce((sum, score) => sum + score, 0) / scores.length : null };
   });
 }
+
+/** Pixels that a mean needs. */
+const MEAN_WIDTH = 28;
+
+/** The months whose mean has room, from the last one on: the days of the first may be few, and give way to a whole one. */
+export function meansInView(days: readonly CalendarDay[], { left, size }: { left: number; size: number }) {
+  const shown: { month: string; mean: number | null; x: number }[] = [];
+  for (const { month, week, mean } of monthlyMeans(days).toReversed()) {
+    const x = left + week * size;
+    if (x + MEAN_WIDTH <= (shown[0]?.x ?? Number.POSITIVE_INFINITY)) shown.unshift({ month, mean, x });
+  }
+  return shown;
+}
