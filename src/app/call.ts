@@ -5,7 +5,7 @@ import type { AppCommands } from './commands.ts';
 import { type EventOf, type InputOf, isDetached, type ResultOf } from './control/command.ts';
 import { type ControlClient, connectControl } from './control/connect-control.ts';
 import type { DataFolder } from './data-folder.ts';
-import { ensureThere, ensureWarehouse } from './ensure-there.ts';
+import { ensureEnrolment, ensureSignIn, ensureThere, ensureWarehouse } from './ensure-there.ts';
 
 /**
  * Has a command done: by the process that owns the data folder, or, when nobody does, by this one, which opens the folder and
@@ -28,6 +28,9 @@ export async function call<Name extends keyof AppCommands & string>(
   if (control) return through(control);
   if (ASK_NO_WAREHOUSE.includes(name)) ensureThere(settings);
   else if (!MAKE_FOLDER.includes(name)) ensureWarehouse(settings);
+  // What is refused in the end leaves no folder.
+  if (name === 'beginLogin') ensureSignIn(settings);
+  if (name.startsWith('inviteAccount')) ensureEnrolment(settings);
   // Loaded only by whoever becomes the owner: the database and the queue take longer to load than most commands to run.
   const [{ DataFolder }, { serveControl }] = await Promise.all([import('./data-folder.ts'), import('./control/serve-control.ts')]);
   let folder: DataFolder;

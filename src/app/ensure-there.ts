@@ -1,9 +1,10 @@
 import { existsSync } from 'node:fs';
-import type { Settings } from '../base/config.ts';
+import { type EnrolmentSettings, NO_CLIENT, NO_ENROLMENT, NO_SERVICE, type Settings, type SignInSettings } from '../base/config.ts';
 import { UsageError } from '../base/errors.ts';
 import { accessCommand } from '../base/sign-in-again.ts';
 import { warehouseIn } from '../base/warehouse-file.ts';
 import { ensureRestored } from './backup/restoring.ts';
+import { readStudyText } from './enrolment/study-text.ts';
 
 /** @throws UsageError in a folder that is none of Ringneck's: what is looked for lies elsewhere */
 export function ensureThere({ data, namesData }: Pick<Settings, 'data' | 'namesData'>): void {
@@ -18,6 +19,21 @@ export function ensureWarehouse(settings: Pick<Settings, 'data' | 'namesData' | 
   ensureThere(settings);
   ensureRestored(settings.data);
   if (!existsSync(warehouseIn(settings.data))) throw new UsageError(`there is no warehouse in ${settings.data}: ${howToBegin(settings)}`);
+}
+
+/** @throws UsageError naming what is to be set before anybody can sign in */
+export function ensureSignIn({ serviceUrl, signIn }: Pick<Settings, 'serviceUrl' | 'signIn'>): SignInSettings {
+  if (!serviceUrl) throw new UsageError(NO_SERVICE);
+  if (!signIn) throw new UsageError(NO_CLIENT);
+  return signIn;
+}
+
+/** @throws UsageError naming what is to be set before anybody can be invited */
+export function ensureEnrolment(settings: Pick<Settings, 'serviceUrl' | 'signIn' | 'enrolment'>): EnrolmentSettings {
+  ensureSignIn(settings);
+  if (!settings.enrolment) throw new UsageError(NO_ENROLMENT);
+  readStudyText(settings.enrolment);
+  return settings.enrolment;
 }
 
 /** What is to be done where there is no warehouse. */

@@ -1,6 +1,6 @@
 import { resources } from '../../schema/index.ts';
-import { NO_CLIENT, NO_SERVICE, type SignInSettings } from '../base/config.ts';
-import { messageOf, RingneckError, UsageError } from '../base/errors.ts';
+import type { SignInSettings } from '../base/config.ts';
+import { messageOf, RingneckError } from '../base/errors.ts';
 import type { Secrets } from '../base/secrets/secrets.ts';
 import { newSignInId, type SignIn, tokensOf } from '../base/secrets/sign-in.ts';
 import { loginCommand } from '../base/sign-in-again.ts';
@@ -16,6 +16,7 @@ import type { LedgerEntry } from '../warehouse/sql.ts';
 import { type AddedReport, formerEndsAt, reportAdded, takeBackFormer } from './account-commands.ts';
 import { askWhose, askWhoseSurely, beginAccount, WrongPersonError } from './add-account.ts';
 import type { App } from './app.ts';
+import { ensureSignIn } from './ensure-there.ts';
 import { openOAuth } from './open-oauth.ts';
 import { findOtherOwner, findReadableSignIn, listReaders } from './take-back.ts';
 
@@ -39,10 +40,8 @@ export const loginCommands = { beginLogin, finishLogin };
 /** @throws RingneckError, before the person is sent to the service, where what they give could not be kept */
 async function beginLogin({ settings, secrets }: App, { name }: { name: string }): Promise<LoginSettings> {
   parseAccountName(name);
-  if (!settings.serviceUrl) throw new UsageError(NO_SERVICE);
-  if (!settings.signIn) throw new UsageError(NO_CLIENT);
+  const { authorizeUrl, redirectUrl, scopes, clientId } = ensureSignIn(settings);
   secrets.acceptKey();
-  const { authorizeUrl, redirectUrl, scopes, clientId } = settings.signIn;
   return { authorizeUrl, redirectUrl, scopes, clientId };
 }
 

@@ -343,7 +343,8 @@ function findGiven(setting: Setting<unknown>, env: NodeJS.ProcessEnv, wrong: str
 /** What a container is handed is readable by all of its users, and nobody else has its `/run/secrets`. */
 const isOfContainer = (file: string) => realpathSync(file).startsWith('/run/secrets/');
 
-export const NO_SERVICE = 'RINGNECK_SERVICE_URL is not set: the base address of the service, as http://127.0.0.1:4000';
+export const NO_SERVICE =
+  'RINGNECK_SERVICE_URL is not set: ringneck init asks for it; or set it to the base address of the service, as http://127.0.0.1:4000';
 
 /** What is to be done where nobody can sign in. */
 export const NO_CLIENT =

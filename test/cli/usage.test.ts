@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
+import { NO_CLIENT, NO_ENROLMENT, NO_SERVICE } from '../../src/base/config.ts';
 import { type Ended, ringneck } from '../support/ringneck.ts';
 import { runHere } from '../support/run-here.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -208,7 +209,7 @@ test('a sandbox of days that no date of the interface can be is refused', async 
 
 test('without an address of the service there is nothing to ask', async () => {
   const data = env();
-  const line = 'RINGNECK_SERVICE_URL is not set: the base address of the service, as http://127.0.0.1:4000';
+  const line = NO_SERVICE;
   refused(await runHere(['up'], { env: { ...data, RINGNECK_PORT: '0' } }), line);
   expect(await runHere(['account', 'add', 'ada'], { env: data, input: 'token' })).toEqual({
     code: 1,
@@ -217,6 +218,22 @@ test('without an address of the service there is nothing to ask', async () => {
   });
   refused(await runHere(['backfill', '--last', '3'], { env: data }), line);
   refused(await runHere(['nightly'], { env: data }), line);
+});
+
+test.each([
+  ['login', 'ada'],
+  ['invite', 'ada'],
+])('account %s without what it needs says what to set, and makes no folder', async (...command) => {
+  const given = env();
+  const service = { RINGNECK_SERVICE_URL: 'http://127.0.0.1:9' };
+  refused(await runHere(['account', ...command], { env: given }), NO_SERVICE);
+  refused(await runHere(['account', ...command], { env: { ...given, ...service } }), NO_CLIENT);
+  if (command[0] === 'invite') {
+    const client = { RINGNECK_CLIENT_ID: 'c', RINGNECK_CLIENT_SECRET: 's' };
+    refused(await runHere(['account', ...command], { env: { ...given, ...service, ...client } }), NO_ENROLMENT);
+  }
+  expect(NO_SERVICE).toContain('ringneck init');
+  expect(existsSync(given.RINGNECK_DATA)).toBe(false);
 });
 
 test('status of an empty warehouse', async () => {

@@ -1,15 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { isoOf, MICROS_PER_DAY } from '../../../schema/instant.ts';
-import { type EnrolmentSettings, NO_CLIENT, NO_ENROLMENT, NO_SERVICE } from '../../base/config.ts';
 import { UsageError } from '../../base/errors.ts';
 import { changeAccounts, findAccount, getAccount, parseAccountName, shownAccount } from '../../ledger/accounts.ts';
 import { findLink, hashOf, type Link, linkEntry, listLinks, noInvitationEntry, withdrawalLink } from '../../ledger/links.ts';
 import { mapCommand } from '../../sync/events/map-command.ts';
 import { findTwin } from '../../sync/verdicts/same-person.ts';
 import type { App } from '../app.ts';
+import { ensureEnrolment } from '../ensure-there.ts';
 import { listWithoutAccount } from '../kept-tokens.ts';
 import { takeBackEnded } from '../take-back.ts';
-import { readStudyText } from './study-text.ts';
 
 export interface InvitationReport {
   user_id: string;
@@ -43,7 +42,7 @@ export const newSecret = (): string => randomBytes(32).toString('base64url');
 export async function inviteAccount(app: App, { name, days }: { name: string; days: number }): Promise<Invited> {
   const { warehouse, now } = app;
   parseAccountName(name);
-  const { publicUrl } = requireEnrolment(app);
+  const { publicUrl } = ensureEnrolment(app.settings);
   const secret = newSecret();
   const createdAt = now() * 1000;
   const expiresAt = createdAt + days * MICROS_PER_DAY;
@@ -64,15 +63,6 @@ export async function inviteAccount(app: App, { name, days }: { name: string; da
     return earlier.some(one => isInTime(app, one));
   });
   return { user_id: name, url: `${publicUrl}/connect/${secret}`, expires_at: isoOf(expiresAt), replaced };
-}
-
-/** @throws UsageError naming what is to be set */
-export function requireEnrolment({ settings }: Pick<App, 'settings'>): EnrolmentSettings {
-  if (!settings.serviceUrl) throw new UsageError(NO_SERVICE);
-  if (!settings.signIn) throw new UsageError(NO_CLIENT);
-  if (!settings.enrolment) throw new UsageError(NO_ENROLMENT);
-  readStudyText(settings.enrolment);
-  return settings.enrolment;
 }
 
 /** Why nobody is invited as this account: there is nothing to sign in for. Undefined where somebody may be. */
@@ -96,7 +86,7 @@ export async function findOpenInvitation(app: App, secret: string): Promise<Link
 /** Makes another link by which the person of an account withdraws; those before stay good. */
 async function makeWithdrawalLink(app: App, { name }: { name: string }): Promise<{ user_id: string; url: string }> {
   const { warehouse, now } = app;
-  const { publicUrl } = requireEnrolment(app);
+  const { publicUrl } = ensureEnrolment(app.settings);
   const secret = newSecret();
   await changeAccounts(warehouse, async () => {
     await getAccount(warehouse, name);

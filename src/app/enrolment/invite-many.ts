@@ -1,9 +1,10 @@
 import { RingneckError, shownMessageOf, TryLaterError } from '../../base/errors.ts';
 import { findAccount, howLeft, shownAccount } from '../../ledger/accounts.ts';
 import type { App } from '../app.ts';
+import { ensureEnrolment } from '../ensure-there.ts';
 import { storeTold } from '../participants.ts';
 import type { BadLine, PersonLine } from '../people-file.ts';
-import { inviteAccount, listInvitations, requireEnrolment } from './invitations.ts';
+import { inviteAccount, listInvitations } from './invitations.ts';
 
 /** What became of a line. */
 export interface InvitedLine {
@@ -33,7 +34,7 @@ async function inviteAccounts(
   app: App,
   { people, days, replace }: { people: readonly PersonLine[]; days: number; replace: boolean },
 ): Promise<InvitedPeople> {
-  requireEnrolment(app);
+  ensureEnrolment(app.settings);
   const bad = await storeTold(app, people);
   if (bad.length) return { people: [], bad };
   const open = new Map(
