@@ -30,6 +30,8 @@ test.skipIf(!hasChromium)('the matrix is walked by keys, a cell is opened by key
   const cell = page.getByRole('region', { name: 'ben, Friday 3 January' });
   await cell.getByText('the request was refused (400)').waitFor();
   expect(new URL(page.url()).searchParams.get('cell')).toBe('ben/2025-01-03');
+  await cell.getByRole('button', { name: 'Close' }).press('Enter');
+  await expect.poll(() => grid.evaluate('document.activeElement.getAttribute("role")')).toBe('grid');
   await page.locator('.matrix-cells canvas').click({ position: { x: 40, y: 80 } });
   await page.getByRole('region', { name: 'ada, Thursday 2 January' }).waitFor();
   await page.getByRole('button', { name: 'not authorised' }).click();

@@ -44,8 +44,9 @@ test.skipIf(!hasChromium)('an operator sees who is behind and resumes them, a re
   await operator.getByRole('button', { name: 'Resume ada' }).click();
   const dialog = operator.getByRole('dialog', { name: 'Resume: ada' });
   await dialog.getByText('ada is read again, what is missing too.').waitFor();
-  await dialog.getByRole('button', { name: 'Resume', exact: true }).click();
+  await dialog.getByRole('button', { name: 'Resume', exact: true }).press('Enter');
   await dialog.getByText('ada is active.').waitFor();
+  expect(await operator.evaluate('document.activeElement.textContent')).toBe('Close');
   await dialog.getByRole('button', { name: 'Close' }).click();
   // The other page hears of it by itself.
   await reader.getByText('Nobody needs a hand.').waitFor({ timeout: 20_000 });

@@ -27,6 +27,7 @@ type Done = AnswerOf<'POST actions/:name'>;
 export function Act({ action, label, of, disabled = false, onDone }: ActProps) {
   const session = useSession();
   const dialog = useRef<HTMLDialogElement>(null);
+  const close = useRef<HTMLButtonElement>(null);
   const [plan, setPlan] = useState<Plan>();
   const [done, setDone] = useState<Done>();
   const [error, setError] = useState<Refused>();
@@ -48,6 +49,8 @@ export function Act({ action, label, of, disabled = false, onDone }: ActProps) {
     working(async () => {
       if (!plan?.plan) return;
       setDone(await ask('POST actions/:name', { name: action.name, plan: plan.plan }));
+      // The button that was pressed goes, and the focus with it.
+      close.current?.focus();
       onDone?.();
     });
   const title = label.replace(/…$/, '');
@@ -78,7 +81,7 @@ export function Act({ action, label, of, disabled = false, onDone }: ActProps) {
               {isBusy ? 'At work …' : title}
             </button>
           )}
-          <button type="button" onClick={() => dialog.current?.close()}>
+          <button type="button" ref={close} onClick={() => dialog.current?.close()}>
             {done || plan?.plan === null ? 'Close' : 'Cancel'}
           </button>
         </p>

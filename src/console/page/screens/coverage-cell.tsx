@@ -14,6 +14,12 @@ const WORDS: Readonly<Record<string, string>> = {
 
 export const stateWord = (state: string): string => WORDS[state] ?? state;
 
+/** The keyboard goes on in the matrix: with its button the focus would be gone. */
+function close(): void {
+  setQuery({ cell: null }, { replace: true });
+  document.querySelector<HTMLElement>('.matrix [role=grid]')?.focus();
+}
+
 /** One day of one person: of each collection its state, why, when it was read last and by which run. */
 export function CellCard({ id, day }: { id: string; day: string }) {
   const cell = useAnswer('GET coverage/cell', { id, day });
@@ -22,7 +28,7 @@ export function CellCard({ id, day }: { id: string; day: string }) {
       <h2>
         {id}, {dayName(day)} {day.slice(0, 4)}
       </h2>
-      <button type="button" class="close" onClick={() => setQuery({ cell: null }, { replace: true })}>
+      <button type="button" class="close" onClick={close}>
         Close
       </button>
       <Shown of={cell}>
