@@ -62,6 +62,8 @@ export async function writeBackup(app: App, input: { folder: string; withoutKey:
     return { path, made_at, id: warehouse.id, key, events, bytes: files.reduce((sum, { bytes }) => sum + bytes, 0), unreadable };
   } catch (error) {
     rmSync(half, { recursive: true, force: true });
+    // What it meets in a folder that is being closed is no word to who asked.
+    signal.throwIfAborted();
     throw error;
   } finally {
     underWay.delete(half);

@@ -366,6 +366,16 @@ test('an owner that closes its folder, to erase somebody for one, leaves no back
   const late = again.commands.backup({ folder: join(folder, 'backup'), withoutKey: false });
   await expect(late).rejects.toThrow('ringneck is ending; try again in a moment');
   expect(readdirSync(folder)).toEqual(['data']);
+
+  // When the warehouse was closed before it could be copied.
+  const last = await openHarness(data, sandbox.url);
+  vi.spyOn(Warehouse.prototype, 'backup').mockImplementation(async function (this: Warehouse, ...given) {
+    await last.close();
+    return backup.apply(this, given);
+  });
+  const early = last.commands.backup({ folder: join(folder, 'backup'), withoutKey: false });
+  await expect(early).rejects.toThrow('ringneck is ending; try again in a moment');
+  expect(readdirSync(folder)).toEqual(['data']);
 });
 
 test('through the control socket of an owner the command writes the same backup, and restore says what to do next', async () => {
