@@ -34,7 +34,7 @@ interface Arrived {
 export class EventAcceptance {
   readonly #catalogue: Pick<Catalogue, 'query'>;
   #waiting: Arrived[] = [];
-  #writing: Promise<void> | undefined;
+  #isWriting = false;
 
   constructor(catalogue: Pick<Catalogue, 'query'>) {
     this.#catalogue = catalogue;
@@ -43,14 +43,15 @@ export class EventAcceptance {
   /** When this resolves the event is there for good, or one of the same signature was. */
   accept(signature: string, event: string): Promise<void> {
     const kept = new Promise<void>((take, fail) => this.#waiting.push({ signature, event, take, fail }));
-    this.#writing ??= this.#write().finally(() => {
-      this.#writing = undefined;
-    });
+    if (!this.#isWriting) void this.#write();
     return kept;
   }
 
+  /** In the turn in which nothing waits any more it has ended: what comes later begins another one. */
   async #write(): Promise<void> {
+    this.#isWriting = true;
     while (this.#waiting.length) await this.#keep(this.#waiting.splice(0, AT_ONCE));
+    this.#isWriting = false;
   }
 
   async #keep(arrived: readonly Arrived[]): Promise<void> {

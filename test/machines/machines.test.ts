@@ -183,3 +183,12 @@ test.skipIf(!hasLake)('while Postgres does not answer, each event that waits is 
   expect(asked).toBe(2);
   expect(await catalogue.query('SELECT FROM ringneck.inbox')).toEqual([]);
 });
+
+test('an event that comes while another has just been written waits for no third one', async () => {
+  for (let hops = 0; hops < 8; hops++) {
+    const acceptance = new EventAcceptance({ query: async () => [] });
+    await acceptance.accept('a', '{}');
+    for (let hop = 0; hop < hops; hop++) await undefined;
+    await acceptance.accept('b', '{}');
+  }
+});
