@@ -147,7 +147,16 @@ export class Questions {
   }
 
   #letGo(): void {
-    if (this.#forgetOther()) this.#child?.send({ letGo: true } satisfies LetGo, () => undefined);
+    if (this.#isOther()) this.#child?.send({ letGo: true } satisfies LetGo, () => undefined);
+  }
+
+  /** A file that cannot be looked at may be another one: whoever asks is told what is wrong with it. */
+  #isOther(): boolean {
+    try {
+      return this.#forgetOther();
+    } catch {
+      return true;
+    }
   }
 
   /** Whether what was answered before is of another file, or of another hour. */

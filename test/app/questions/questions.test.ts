@@ -1,4 +1,4 @@
-import { copyFileSync, readdirSync, readlinkSync, renameSync, rmSync } from 'node:fs';
+import { copyFileSync, readdirSync, readlinkSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { Questions } from '../../../src/app/questions/questions.ts';
@@ -37,6 +37,22 @@ test.runIf(process.platform === 'linux')('nobody has a file open any more that w
   rmSync(path);
   await expect.poll(() => openIn(data), { timeout: 10_000 }).toEqual([]);
 });
+
+test.runIf(process.platform === 'linux')(
+  'a file that can no longer be looked at is let go, which ends nobody but with a word to who asks',
+  async () => {
+    const data = join(folder, 'looping');
+    await placeTwoPeople(data, { asSnapshot: true });
+    const path = join(data, 'snapshot.duckdb');
+    const questions = openQuestions(path);
+    expect((await questions.ask('people')).id).toContain('ada');
+    expect(openIn(data)).toEqual([path]);
+    rmSync(path);
+    symlinkSync(path, path);
+    await expect.poll(() => openIn(data), { timeout: 10_000 }).toEqual([]);
+    await expect(questions.ask('people')).rejects.toThrow('ELOOP');
+  },
+);
 
 test.runIf(process.platform === 'linux')('what is asked while the file is replaced is answered, and the old file is let go', async () => {
   const data = join(folder, 'replaced');
