@@ -5,9 +5,12 @@ const HOUR_MS = 3_600_000;
 
 /** @param takesMs how long an answer takes */
 function setUp({ takesMs = 0 } = {}) {
-  const seen = { at: 0, stamp: 'first' as string | undefined, asked: [] as (string | undefined)[], fails: false };
+  const seen = { at: 0, stamp: 'first' as string | undefined, asked: [] as (string | undefined)[], fails: false, isUnreadable: false };
   const ahead = new Ahead({
-    stampOf: () => seen.stamp,
+    stampOf: () => {
+      if (seen.isUnreadable) throw new Error('ELOOP');
+      return seen.stamp;
+    },
     ask: async () => {
       seen.asked.push(seen.stamp);
       seen.at += takesMs;
@@ -66,4 +69,14 @@ test('what could not be answered is asked again of the next publication', async 
   seen.stamp = 'second';
   await ahead.look();
   expect(seen.asked).toEqual(['first', 'second']);
+});
+
+test('a snapshot that cannot be looked at ends nothing, and the next one is asked about', async () => {
+  const { ahead, seen } = setUp();
+  ahead.seen();
+  seen.isUnreadable = true;
+  await ahead.look();
+  seen.isUnreadable = false;
+  await ahead.look();
+  expect(seen.asked).toEqual(['first']);
 });

@@ -8,7 +8,7 @@ interface AheadParts {
   /** Changes with each publication; undefined where there is none. */
   stampOf(): string | undefined;
   ask(): Promise<unknown>;
-  /** Milliseconds since the epoch. */
+  /** Milliseconds of a clock that nobody sets. */
   now(): number;
 }
 
@@ -36,14 +36,18 @@ export class Ahead {
     const { stampOf, ask, now } = this.#parts;
     const begun = now();
     if (this.#isAsking || begun - this.#seenAt > SEEN_MS || begun < this.#notBefore) return;
-    const stamp = stampOf();
-    if (stamp === undefined || stamp === this.#asked) return;
     this.#isAsking = true;
-    this.#asked = stamp;
-    // Whoever opens it is told what is wrong.
-    await ask().catch(() => undefined);
-    this.#isAsking = false;
-    this.#notBefore = now() + (now() - begun) / MOST_OF_THE_TIME;
+    try {
+      const stamp = stampOf();
+      if (stamp === undefined || stamp === this.#asked) return;
+      this.#asked = stamp;
+      await ask();
+    } catch {
+      // Whoever opens it is told what is wrong.
+    } finally {
+      this.#isAsking = false;
+      this.#notBefore = now() + (now() - begun) / MOST_OF_THE_TIME;
+    }
   }
 
   close(): void {

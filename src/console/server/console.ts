@@ -94,7 +94,7 @@ class Server {
     this.#ahead = new Ahead({
       stampOf: () => this.#questions.stamp,
       ask: async () => (await this.#isOfAnother()) || askPeople({ ...parts, questions: this.#questions }),
-      now: parts.now,
+      now: () => performance.now(),
     });
   }
 
