@@ -33,6 +33,8 @@ export interface Declaration {
   dayField?: string;
   /** They are rows, without `id` and day: this field has the moment that gives both. They are asked for by moments, and none by itself. */
   identifiedBy?: string;
+  /** The field that is null while it goes on, which may be for weeks, and its end may be announced to nobody: nights look at it until it is set. */
+  endsAt?: string;
   /** The path to the offset of that midnight, in seconds east of UTC. */
   dayOffset?: readonly string[];
   /** The field of another resource that names documents of this one: how they are found where the collection is not offered. */

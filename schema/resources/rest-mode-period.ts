@@ -11,6 +11,7 @@ export const restModePeriod = resource({
   endDay: 'included',
   dayField: 'start_day',
   startsAt: 'start_time',
+  endsAt: 'end_day',
   document: z.object({
     id: identifier('Identifier of the document'),
     end_day: day('Day on which it ended; null while it goes on').nullish(),

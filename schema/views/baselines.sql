@@ -65,7 +65,7 @@ COMMENT ON MACRO robust_z IS 'By how many robust standard deviations a value lie
 -- No window of baselines_between is left out because nobody asks for it.
 CREATE OR REPLACE MACRO usual_between(first_day, last_day) AS TABLE
 SELECT
-  user_id, day, metric_at(place) AS metric, value, days_before,
+  user_id, day, metric_at(place) AS metric, value, finite AS counted, days_before,
   CASE WHEN days_before >= 14 THEN median_before END AS median_28,
   CASE WHEN days_before >= 14 THEN mad_before END AS mad_28,
   robust_z(finite, median_28, mad_28, place) AS robust_z_28
@@ -77,7 +77,7 @@ FROM (
   WINDOW before AS (PARTITION BY user_id, place ORDER BY day ROWS BETWEEN 28 PRECEDING AND 1 PRECEDING)
 )
 WHERE first_day IS NULL OR day >= first_day::DATE;
-COMMENT ON MACRO TABLE usual_between IS 'What of baselines_between tells a value against the usual, in less than half of the time: median_28, mad_28, robust_z_28, and of how many of the 28 days before there is a value (days_before). FROM usual_between(''2025-01-01'', ''2025-01-31'') WHERE user_id = ''ada''';
+COMMENT ON MACRO TABLE usual_between IS 'What of baselines_between tells a value against the usual, in less than half of the time: median_28, mad_28, robust_z_28, and of how many of the 28 days before there is a value (days_before); counted is the value as it counts: null where measured_between has no finite one, as of an unfinished day. FROM usual_between(''2025-01-01'', ''2025-01-31'') WHERE user_id = ''ada''';
 
 CREATE OR REPLACE MACRO baselines_between(first_day, last_day) AS TABLE
 WITH rolling AS (

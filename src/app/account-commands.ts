@@ -1,5 +1,5 @@
 import { isoOf } from '../../schema/instant.ts';
-import { RingneckError, UsageError } from '../base/errors.ts';
+import { RingneckError, UsageError, unlessRefused } from '../base/errors.ts';
 import { proven } from '../base/secrets/sign-in.ts';
 import {
   type Account,
@@ -20,9 +20,9 @@ import { noInvitationEntry } from '../ledger/links.ts';
 import { askAgain, isOfAnother, isOfUnknownPerson, isWithdrawn, pausedReason, twinIn } from '../ledger/unproven.ts';
 import { takeUpEvents } from '../sync/events/take-up.ts';
 import { lastDays } from '../sync/runs/backfill.ts';
-import { findWithdrawnTwin, listSamePersons } from '../sync/verdicts/same-person.ts';
+import { findWithdrawnTwin, keepOnce, listCountedTwice, listSamePersons, tellCountedTwice } from '../sync/verdicts/same-person.ts';
 import type { Warehouse } from '../warehouse/warehouse.ts';
-import { type AddedAccount, askWhose, BLIND, beginAccount, ensureIdFree, ensureNoTwin, greet } from './add-account.ts';
+import { type AddedAccount, askWhose, BLIND, beginAccount, ensureIdFree, ensureNoTwin, greet, howToReadAs } from './add-account.ts';
 import type { App } from './app.ts';
 import { withFix } from './fixes.ts';
 import { holdsTokens } from './kept-tokens.ts';
@@ -72,7 +72,7 @@ export async function addAccount(
   const tokenOf = () => input.token ?? app.secrets.findOfAny(name);
   await ensureNotWithdrawn(app, name);
   const person = await askForTwin(app, name, tokenOf());
-  await ensurePersonStays(app, name, person);
+  for (const one of [person, input.serviceUser]) await ensurePersonStays(app, name, one);
   let hadSignIn = false;
   const added = await changeAccounts(app.warehouse, async () => {
     await ensureNotWithdrawn(app, name);
@@ -81,7 +81,7 @@ export async function addAccount(
     }
     const token = tokenOf();
     if (token === undefined) throw new UsageError(`${name} has no token that could be kept: give one without --keep-token`);
-    await ensurePersonStays(app, name, person);
+    for (const one of [person, input.serviceUser]) await ensurePersonStays(app, name, one);
     await ensureNoTwin(app.warehouse, name, person);
     await ensureNobodysElse(app, name, token);
     const former = await findAccount(app.warehouse, name);
@@ -127,9 +127,8 @@ async function ensureNobodysElse(app: App, name: string, token: string): Promise
   if (app.secrets.findOwner([token], [name]) !== undefined) return;
   const other = await findOtherOwner(app, name, [token]);
   if (other === undefined) return;
-  throw new RingneckError(
-    `the account ${other} has the same token, and nothing was stored: to read its person as ${name}, first ringneck account remove ${other}`,
-  );
+  const cure = await howToReadAs(app.warehouse, name, other);
+  throw new RingneckError(`the account ${other} has the same token, and nothing was stored: ${cure}`);
 }
 
 /** Whose the token is, where there is somebody else whose it might be. */
@@ -143,9 +142,12 @@ async function askForTwin(app: App, name: string, token: string | undefined): Pr
 export async function reportAdded(app: App, added: AddedAccount): Promise<AddedReport & { warning: string | null }> {
   const { account, warning, tried } = await greet(app, added);
   const waiting = await takeUpWaiting(app);
+  const twice = (await listCountedTwice(app.warehouse))
+    .filter(({ name }) => name === account.userId)
+    .map(pair => `${tellCountedTwice(pair)}: ${keepOnce(pair)}`);
   return {
     ...reportOf(account),
-    warning: [warning, added.isBlind ? BLIND : null, tellElsewhere(app)].filter(Boolean).join('; ') || waiting,
+    warning: [warning, added.isBlind ? BLIND : null, tellElsewhere(app), ...twice].filter(Boolean).join('; ') || waiting,
     tried,
     same_person: await findSamePerson(app.warehouse, account.userId),
   };
@@ -164,6 +166,8 @@ async function mapAccount(
 ): Promise<AccountReport & { warning: string | null }> {
   const { before, account } = await changeAccounts(app.warehouse, async () => {
     const known = await getAccount(app.warehouse, name);
+    // Who has signed in has given their own word.
+    if (!app.secrets.hasSignIn(name)) await ensurePersonStays(app, name, serviceUser);
     await ensureIdFree(app.warehouse, name, serviceUser);
     const mapped = { ...known, serviceUserId: serviceUser };
     await app.warehouse.record([accountEntry(mapped)]);
@@ -237,7 +241,9 @@ async function resumeAccounts(
     }
     const asked = chosen.filter(account => !stays(account));
     for (const { userId, reason } of asked) if (isOfUnknownPerson(reason)) takeAsSame(app, userId);
-    return { chosen, resumed: await setAccountStates(app.warehouse, asked, 'active', null) };
+    const resumed = await setAccountStates(app.warehouse, asked, 'active', null);
+    for (const { userId } of resumed) unlessRefused(() => app.askSignInAgain(userId));
+    return { chosen, resumed };
   });
   const warning = resumed.length ? await takeUpWaiting(app) : null;
   return chosen.map(account => {

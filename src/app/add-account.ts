@@ -1,3 +1,4 @@
+import { removeCommonFile } from '../base/common-files.ts';
 import { RingneckError, shownMessageOf, TryLaterError, UsageError, unlessRefused } from '../base/errors.ts';
 import { loginCommand } from '../base/sign-in-again.ts';
 import { TimeoutError, withTimeout } from '../base/timeout.ts';
@@ -86,9 +87,14 @@ export async function askWhoseSurely(app: App, token: string): Promise<string | 
 export async function ensureNoTwin(warehouse: App['warehouse'], name: string, person: string | undefined): Promise<void> {
   const other = await findTwin(warehouse, name, person);
   if (other === undefined) return;
-  throw new RingneckError(
-    `${twinOf(other)}, and nothing was stored: to give ${other} this token, ringneck account add ${other}; to read the person as ${name}, first ringneck account remove ${other}`,
-  );
+  const cure = await howToReadAs(warehouse, name, other);
+  throw new RingneckError(`${twinOf(other)}, and nothing was stored: to give ${other} this token, ringneck account add ${other}; ${cure}`);
+}
+
+/** Removed, the other account would keep its rows, and be read once more. */
+export async function howToReadAs(warehouse: App['warehouse'], name: string, other: string): Promise<string> {
+  const isTaken = await accountExists(warehouse, name);
+  return `to read its person as ${name}, ${isTaken ? `first ringneck account remove ${other}` : `ringneck account move ${other} ${name}`}`;
 }
 
 /** Keeps a token at once where it need not be proven. Within `changeAccounts`. */
@@ -144,6 +150,8 @@ async function leaveToNext({ warehouse, secrets, settings: { data }, log }: App,
   const instead = endConsoleSessionsOf(data, name);
   if (instead) log.warn(instead);
   removePersonFiles(data);
+  // By this the other machines of a lake do so too.
+  removeCommonFile(data, 'moving.json');
 }
 
 const isInUse = (account: Account | undefined) =>

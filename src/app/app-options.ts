@@ -21,6 +21,8 @@ export interface AppOptions {
   unreachedMs?: number;
   /** How often a run looks whether the queue holds what it should. */
   lookMs?: number;
+  /** How long another process is waited for that finishes an erasing or a move which was interrupted. */
+  finishingMs?: number;
   /** How the client waits and gives up. */
   client?: Pick<ClientOptions, 'sleep' | 'retries' | 'maxWaitMs' | 'deadlineMs' | 'connectMs' | 'maxResponseBytes'>;
   now?: () => number;

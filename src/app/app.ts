@@ -147,18 +147,8 @@ export class App {
 
   static async #openHeld(options: AppOptions, release: OpenedParts['release']): Promise<App> {
     const { settings, log, now } = options;
-    let erasing: PausedErasing | undefined;
-    if (isErasing(settings.data)) {
-      const { finishErase, findPaused } = await import('./erase/erase.ts');
-      erasing = await finishErase(options).then(
-        () => undefined,
-        error => findPaused(options, error),
-      );
-    }
-    if (!erasing && isMoving(settings.data)) {
-      const { finishMove } = await import('./move/move.ts');
-      await finishMove(options);
-    }
+    const isLeft = isErasing(settings.data) || isMoving(settings.data);
+    const erasing = isLeft ? await App.#finishInterrupted(options) : undefined;
     let opened: App | undefined;
     const warehouse = await Warehouse.open({
       path: warehouseIn(settings.data),
@@ -183,6 +173,27 @@ export class App {
     } catch (error) {
       await warehouse.close();
       throw error;
+    }
+  }
+
+  /** Finishes an erasing or a move that was interrupted; gives an erasing that has to wait. */
+  static async #finishInterrupted(options: AppOptions): Promise<PausedErasing | undefined> {
+    const { data } = options.settings;
+    const { lockFinishing } = await import('./finishing.ts');
+    const unlock = await lockFinishing(data, options.finishingMs);
+    try {
+      if (isErasing(data)) {
+        const { finishErase, findPaused } = await import('./erase/erase.ts');
+        try {
+          await finishErase(options);
+        } catch (error) {
+          return findPaused(options, error);
+        }
+      }
+      if (isMoving(data)) await (await import('./move/move.ts')).finishMove(options);
+      return undefined;
+    } finally {
+      unlock();
     }
   }
 
@@ -286,6 +297,11 @@ export class App {
   /** Why this process could not renew the sign-in of an account when it tried last. */
   findSignInTrouble(name: string): string | undefined {
     return this.#openedSignIns?.findTrouble(name);
+  }
+
+  /** Has the service be asked once more for the sign-in of an account that is resumed. */
+  askSignInAgain(name: string): void {
+    this.#openedSignIns?.askAgain(name);
   }
 
   /** While another machine works on the lake. */

@@ -1,11 +1,11 @@
 import { groupBy } from '../base/items.ts';
-import { cureOf, isOfUnknownPerson, isWithdrawn } from '../ledger/unproven.ts';
+import { cureOf, isOfAnother, isOfUnknownPerson, isSignInOver, isWithdrawn, twinIn } from '../ledger/unproven.ts';
 import { isUngranted } from '../sync/verdicts/ungranted.ts';
 
 /** What is to be done, where more than one command says it. */
 
 /** Why an account is not read, for who may not look into the ledger. */
-export { isOfUnknownPerson, isWithdrawn };
+export { isOfAnother, isOfUnknownPerson, isSignInOver, isWithdrawn, twinIn };
 
 export const READ_MISSING = 'What is missing is read by: ringneck coverage --repair';
 

@@ -106,12 +106,12 @@ async function readAccounts(app: App): Promise<AccountsPart> {
     sign_ins: { renewed: 0, failing: 0, ending: 0 },
     untold: 0,
   };
-  for (const { userId, state, since } of accounts) {
+  for (const { userId, state, reason, since } of accounts) {
     if (state === 'removed') continue;
     part.accounts[state]++;
     if (state !== 'active') continue;
     part.read.push({ user_id: userId, at: (readAt.get(userId) ?? since) / 1_000_000 });
-    const signIn = findSignInStatus(app, userId);
+    const signIn = findSignInStatus(app, userId, reason);
     if (!signIn) continue;
     const isFailing = signIn.problem !== null;
     part.sign_ins[isFailing ? 'failing' : signIn.is_renewed ? 'renewed' : 'ending']++;

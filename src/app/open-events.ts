@@ -17,7 +17,7 @@ export async function openEvents(
   if (standby) {
     const { CommonInbox } = await import('../machines/inbox.ts');
     const lease = { token: '', ensure: () => Promise.reject(standby.refusal()), lose: () => undefined };
-    return CommonInbox.open({ catalogue: standby.catalogue, lease, log, replayMs: 0 });
+    return CommonInbox.open({ catalogue: standby.catalogue, lease, log, replayMs: 0, isReader: true });
   }
   const { leaveOutFinished, openInbox } = await import('../sync/events/accept-event.ts');
   const held = await findHeld(settings.data);

@@ -1,4 +1,5 @@
-import { UsageError } from '../base/errors.ts';
+import { ensureDiskReserve } from '../base/disk.ts';
+import { messageOf, UsageError } from '../base/errors.ts';
 import type { Queues } from '../queue/queues.ts';
 import { eventQueue } from '../sync/events/accept-event.ts';
 import type { Progress } from '../sync/runs/run.ts';
@@ -46,15 +47,27 @@ export const operationCommands = { activeRuns, stopRun, queueReport, retryJob, l
 
 /** What keeps the snapshot from being up to date; null: nothing does. */
 export interface Hindrances {
+  /** Nothing is stored either. */
+  disk_full: string | null;
   service_unreachable: Silence | null;
   snapshot_failure: SnapshotFailure | null;
 }
 
 async function readHindrances({ warehouse, openedClient, settings, now, snapshots }: App): Promise<Hindrances> {
   return {
+    disk_full: whyFull(settings.data),
     service_unreachable: await readSilence({ warehouse, client: await openedClient, service: settings.serviceUrl, now }),
     snapshot_failure: snapshots.failure ?? null,
   };
+}
+
+function whyFull(path: string): string | null {
+  try {
+    ensureDiskReserve(path);
+    return null;
+  } catch (error) {
+    return messageOf(error);
+  }
 }
 
 /** Whether what readers have is of another warehouse than this one, of which none is published yet: as where a restore has put it there. */

@@ -46,6 +46,8 @@ const MOST_BYTES = 4_000_000;
 export const MOST_LINES = 10_000;
 const MOST_COLUMNS = 1_000;
 const MOST_CHARACTERS = 1_000;
+/** What is shorter opens nothing at any service. */
+const SHORTEST_TOKEN = 16;
 
 /** What stands in a column: its value, undefined where the text is none. */
 interface Kind<Value> {
@@ -174,10 +176,13 @@ function readHead(path: string, given: readonly string[], withTokens: boolean): 
 }
 
 function readPerson(line: number, cells: ReadonlyMap<string, string>, bad: BadLine[]): PersonLine {
+  // In a file with tokens one may stand in another's column.
+  const isSecret = (column: string, value: string) =>
+    column === 'token' || (cells.has('token') && value.length >= SHORTEST_TOKEN && isToken(value));
   const read = <Value>(column: string, { wanted, parse }: Kind<Value>): Value | undefined => {
     const value = cells.get(column) ?? '';
     const parsed = parse(value);
-    if (parsed === undefined) bad.push({ line, column, value: column === 'token' ? null : value, wanted });
+    if (parsed === undefined) bad.push({ line, column, value: isSecret(column, value) ? null : value, wanted });
     return parsed;
   };
   /** Null: the cell is empty; undefined: there is no such column. */

@@ -1,6 +1,7 @@
 import { isoOf } from '../../schema/instant.ts';
 import { RingneckError } from '../base/errors.ts';
 import { loginCommand } from '../base/sign-in-again.ts';
+import { isSignInOver } from '../ledger/unproven.ts';
 import type { App } from './app.ts';
 
 /** How the sign-in of an account stands. Moments are ISO 8601, UTC. */
@@ -17,8 +18,15 @@ export interface SignInStatus {
   scopes: readonly string[];
 }
 
-/** Null where the account has not signed in here, or the key is missing, which is said elsewhere. */
-export function findSignInStatus(app: Pick<App, 'secrets' | 'settings' | 'findSignInTrouble'>, name: string): SignInStatus | null {
+/**
+ * Null where the account has not signed in here, or the key is missing, which is said elsewhere.
+ * @param reason why the account is not read
+ */
+export function findSignInStatus(
+  app: Pick<App, 'secrets' | 'settings' | 'findSignInTrouble'>,
+  name: string,
+  reason: string | null,
+): SignInStatus | null {
   const { secrets, settings } = app;
   try {
     const signIn = secrets.findSignIn(name);
@@ -27,7 +35,7 @@ export function findSignInStatus(app: Pick<App, 'secrets' | 'settings' | 'findSi
     return {
       token_ends_at: expiresAt === null || expiresAt > LAST_MOMENT ? null : isoOf(expiresAt * 1000),
       renewed_at: isoOf(refreshedAt * 1000),
-      is_renewed: refreshToken !== null && settings.signIn !== null,
+      is_renewed: refreshToken !== null && settings.signIn !== null && !isSignInOver(reason),
       problem: app.findSignInTrouble(name) ?? null,
       scopes,
     };

@@ -4,10 +4,10 @@ import type { Log } from '../base/log.ts';
 import type { OnFailure } from '../base/on-failure.ts';
 import type { Secrets } from '../base/secrets/secrets.ts';
 import type { SignIn } from '../base/secrets/sign-in.ts';
-import { mustSignInAgain, signInAgain } from '../base/sign-in-again.ts';
+import { signInAgain } from '../base/sign-in-again.ts';
 import type { Client } from '../client/client.ts';
 import { changeAccounts, findAccount, findServiceUserId, listAccounts, setAccountState } from '../ledger/accounts.ts';
-import { isOfAnother, isWithdrawn } from '../ledger/unproven.ts';
+import { isSignInOver } from '../ledger/unproven.ts';
 import type { OAuthClient } from '../sign-in/oauth.ts';
 import type { SignIns, Unwritten, Whose } from '../sign-in/sign-ins.ts';
 import { isRefusal } from '../sync/verdicts/probe.ts';
@@ -16,7 +16,7 @@ import type { Warehouse } from '../warehouse/warehouse.ts';
 import type { InHand } from './in-hand.ts';
 import { ensureHeld } from './lake/hold.ts';
 import { openOAuth } from './open-oauth.ts';
-import { findOtherOwner, takeBackEnded } from './take-back.ts';
+import { listOthers, takeBackEnded } from './take-back.ts';
 
 /** Of the app that keeps them. */
 interface Parts {
@@ -48,10 +48,7 @@ export async function openSignIns(parts: Parts): Promise<SignIns> {
       return client;
     },
     // One that is paused would be over when it is resumed; who has withdrawn is not resumed.
-    listKept: async () => {
-      const isOver = (reason: string | null) => mustSignInAgain(reason) || isOfAnother(reason) || isWithdrawn(reason);
-      return (await listAccounts(warehouse)).filter(({ reason }) => !isOver(reason)).map(({ userId }) => userId);
-    },
+    listKept: async () => (await listAccounts(warehouse)).filter(({ reason }) => !isSignInOver(reason)).map(({ userId }) => userId),
     takeBack: async (name, signIn) => {
       secrets.putEnded(name, signIn, now());
       await takeBackEnded(parts, name);
@@ -59,7 +56,7 @@ export async function openSignIns(parts: Parts): Promise<SignIns> {
     wait: renewal => parts.inHand.add(renewal),
     ending: parts.ending,
     ensureOurs: () => ensureHeld(parts.settings.data),
-    findOtherOwner: (name, tokens) => findOtherOwner(parts, name, tokens),
+    listOthers: name => listOthers(warehouse, name),
     askWhose: (name, signIn) => askWhoseRenewed(parts, name, signIn),
     onEnded: (name, signIn) => parkEnded(parts, name, signIn),
     onEnding: (user, reason) =>

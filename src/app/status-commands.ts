@@ -58,7 +58,7 @@ async function status(app: App): Promise<StatusReport> {
   const tokens = { whyMissing: (name: string) => app.secrets.whyUnusable(name) };
   const accounts = await reportAccounts({ warehouse, now, serviceClock, tokens }, collections, await app.workedOn());
   return {
-    accounts: accounts.map(account => ({ ...withFix(account), sign_in: findSignInStatus(app, account.user_id) })),
+    accounts: accounts.map(account => ({ ...withFix(account), sign_in: findSignInStatus(app, account.user_id, account.reason) })),
     queue: { ...(await countQueue(app)), events: waiting, unreadable_events: damaged },
     ...(app.standby ? { works_elsewhere: tellPlace(app.standby.holder()) } : {}),
     invitations: await listInvitations(app),

@@ -34,18 +34,18 @@ export async function listReaders(warehouse: Warehouse): Promise<string[]> {
   return accounts.filter(({ reason }) => !isNever(reason)).map(({ userId }) => userId);
 }
 
-/** Which other account has one of these tokens, unless those may be somebody else's there. */
-export async function findOtherOwner(
+/** The other accounts, but those whose tokens may be somebody else's there. */
+export async function listOthers(warehouse: Warehouse, name: string): Promise<string[]> {
+  const others = (await listAccounts(warehouse)).filter(({ userId, reason }) => userId !== name && !isOfUnknownPerson(reason));
+  return others.map(({ userId }) => userId);
+}
+
+/** Which of them has one of these tokens. */
+export const findOtherOwner = async (
   { warehouse, secrets }: Pick<Taking, 'warehouse' | 'secrets'>,
   name: string,
   tokens: Parameters<Secrets['findOwner']>[0],
-): Promise<string | undefined> {
-  const others = (await listAccounts(warehouse)).filter(({ userId, reason }) => userId !== name && !isOfUnknownPerson(reason));
-  return secrets.findOwner(
-    tokens,
-    others.map(({ userId }) => userId),
-  );
-}
+): Promise<string | undefined> => secrets.findOwner(tokens, await listOthers(warehouse, name));
 
 /** `spared`: taken back it would end there what somebody else is read with. */
 type Revoked = 'revoked' | 'failed' | 'spared';

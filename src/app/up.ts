@@ -25,7 +25,7 @@ import { ensureThere, howToBegin } from './ensure-there.ts';
 import { ensureUnowned } from './ensure-unowned.ts';
 import { type ErasingWait, whenErased } from './erase/when-erased.ts';
 import { Following, proofOf } from './follow-events.ts';
-import { holdLake, openCatalogue, tellHolder } from './lake/hold.ts';
+import { findHeld, holdLake, openCatalogue, tellHolder } from './lake/hold.ts';
 import type { Standby } from './lake/standby.ts';
 import { listening } from './listen.ts';
 import { keepUpToDate } from './snapshot/schedule.ts';
@@ -49,9 +49,13 @@ export interface ServedConsole extends ConsoleLinks {
 
 /** Less than what a service manager gives it before it kills: examples/systemd, docker-compose.yml. */
 const END_MS = 50_000;
+/** Of who can be replaced: all that closes properly may wait for a Redis that says nothing. */
+const CUT_OFF_END_MS = 5_000;
 const READY_EVERY_MS = 5_000;
 /** Before an erasing that waits is tried again. */
 const FIRST_PAUSE_MS = 250;
+/** Where the service gives no answer all else begins meanwhile. */
+const FIRST_LOOK_MS = 5_000;
 
 /**
  * Owns the data folder until the signal: receives events, follows the schedules, and does what other commands ask. Of a lake on which another
@@ -80,8 +84,11 @@ class Up {
   #owned: DataFolder | undefined;
   #following: Following | undefined;
 
+  #endMs: number;
+
   constructor(options: UpOptions) {
     this.#options = options;
+    this.#endMs = options.endMs ?? END_MS;
   }
 
   /** Waits as a standby while another machine works on the lake; whether it is ours, or the signal came before. */
@@ -94,12 +101,13 @@ class Up {
     this.#catalogue = catalogue;
     const { notePresence } = await import('../machines/presence.ts');
     ensureFolder(settings.data);
-    this.#closing.push(notePresence(catalogue, settings.data, identityOfFolder(settings.data)));
+    const askQueue = await askRedis(settings.queueUrl);
+    const onCutOff = (host: string) => this.#leaveTo(host);
+    this.#closing.push(notePresence({ catalogue, folder: settings.data, place: identityOfFolder(settings.data), askQueue, onCutOff }));
     let standby: Standby | undefined;
     const ending: (() => unknown)[] = [];
     const onHeld = async (holder: Holder) => {
-      standby?.noteHolder(holder);
-      if (standby) return;
+      if (standby) return standby.noteHolder(holder);
       const { Standby } = await import('./lake/standby.ts');
       const waiting = new Standby(this.#options, catalogue, holder);
       standby = waiting;
@@ -112,11 +120,19 @@ class Up {
       waiting.console = served;
       log.info({ url, console: served?.url }, `standby: ${tellHolder(holder)}; this machine waits to take over`);
     };
-    const release = await holdLake(this.#options, { signal, onHeld }).finally(() => closeAll(ending));
+    const onTaken = () => closeAll(ending.splice(0));
+    const release = await holdLake(this.#options, { signal, onHeld, onTaken }).finally(onTaken);
     if (!release) return false;
     this.#closing.push(release);
     if (this.#receiver) log.info('the lake is free: this machine takes over');
     return true;
+  }
+
+  /** A machine that waits goes on to wait: it takes events, and who works may end. */
+  #leaveTo(host: string): void {
+    if (!this.#owned) return;
+    this.#endMs = CUT_OFF_END_MS;
+    this.#failure.fail(new TryLaterError(`Redis does not answer this machine, and answers ${host}, which takes over`));
   }
 
   async start(): Promise<void> {
@@ -144,7 +160,8 @@ class Up {
   }
 
   async end(): Promise<void> {
-    const { log, endMs = END_MS } = this.#options;
+    const { log, settings } = this.#options;
+    const endMs = this.#endMs;
     const closing = closeAll(this.#closing);
     const isInTime = (ms: number) =>
       withTimeout(closing, ms).then(
@@ -160,6 +177,8 @@ class Up {
     const signIns = this.#owned?.findSignInsInHand();
     if (signIns) await Promise.race([closing, signIns]);
     if (signIns && (await isInTime(END_MS))) return;
+    // Whoever waits need not do so until it lapses: what this process still does is refused from here on.
+    await (await findHeld(settings.data))?.lease.giveBack();
     log.error({ seconds: endMs / 1000 }, 'up is cut off, for it has not ended in time: the next start goes on with what was under way');
   }
 
@@ -279,7 +298,9 @@ class Up {
       wait = newWait();
       await finishWithdrawals(app);
       // They live on while the queue is away.
-      await app.signIns();
+      const signIns = await app.signIns();
+      // Opening the queue keeps the thread: an answer that waits for it is lost with a process that is killed.
+      await withTimeout(signIns.firstLook(), FIRST_LOOK_MS).catch(() => undefined);
       const stop = await whenQueueOpens(app, () => this.#begin(app), this.#failure.fail);
       const stopFinishing = finishDaily(app);
       return () => closeAll([stop, stopFinishing]);
@@ -293,6 +314,14 @@ class Up {
     const compact = await keepFileCompact(app);
     return () => closeAll([() => schedules.close(), () => kept.close(), () => compact.close()]);
   }
+}
+
+const REDIS_MS = 3_000;
+
+async function askRedis(url: string | undefined): Promise<(() => Promise<unknown>) | undefined> {
+  if (url === undefined) return undefined;
+  const { checkRedis } = await import('../queue/check-redis.ts');
+  return () => checkRedis(url, REDIS_MS);
 }
 
 /** What the receiver does with events; while the folder is closed for a while none is accepted, and each is sent again. */

@@ -1,6 +1,6 @@
 import { groupBy } from '../base/items.ts';
 import { getAccount } from '../ledger/accounts.ts';
-import { isWithdrawn } from '../ledger/unproven.ts';
+import { isSignInOver, isWithdrawn } from '../ledger/unproven.ts';
 import type { CollectionStatus } from '../sync/status.ts';
 import type { App } from './app.ts';
 import { isWell, READ_MISSING, readFirst } from './fixes.ts';
@@ -43,7 +43,8 @@ export function tellWhy(
   if (silence) sentences.push(`The service cannot be reached since ${silence.since.slice(0, 16)}Z: ${silence.reason}.`);
   if (queue.problem) sentences.push(`The queue cannot be used: ${queue.problem}.`);
   if (signIn?.problem) sentences.push(`The sign-in of ${name} cannot be renewed for now: ${signIn.problem}.`);
-  if (signIn && !signIn.is_renewed) sentences.push(`The sign-in of ${name} is not renewed: ringneck account login ${name}.`);
+  if (signIn && !signIn.is_renewed && !isSignInOver(reason))
+    sentences.push(`The sign-in of ${name} is not renewed: ringneck account login ${name}.`);
   sentences.push(...tellCollections(account), ...tellNewest(account));
   return sentences;
 }

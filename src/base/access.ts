@@ -74,10 +74,9 @@ export function ensureUnwritable(folder: string): Access[] {
   return found;
 }
 
-/** The command that keeps others from writing a file; undefined when they cannot. */
-export function fixWritable(path: string): string | undefined {
+/** The command that keeps others from writing a file, or what is open of it; undefined when they cannot. */
+export function fixWritable(path: string, stats = statSync(path)): string | undefined {
   if (process.platform === 'win32') return undefined;
-  const stats = statSync(path);
   if (!isOurs(stats)) return `chown ${process.getuid?.()} ${path}`;
   return stats.mode & 0o022 ? `chmod go-w ${path}` : undefined;
 }
@@ -85,7 +84,11 @@ export function fixWritable(path: string): string | undefined {
 /** What other users can do with a file or folder; `said` begins the sentence. */
 export function accessOf(path: string, said: string): Access | undefined {
   const stats = find(path);
-  if (stats === undefined) return undefined;
+  return stats && accessBy(stats, path, said);
+}
+
+/** The same of what is open: the path may lead elsewhere by now. */
+export function accessBy(stats: Stats, path: string, said: string): Access | undefined {
   const open = stats.isDirectory() ? `chmod 700 ${path}` : `chmod go= ${path}`;
   if (!isOurs(stats))
     return { can: 'write', message: `${said} another user’s (uid ${stats.uid})`, fix: `chown ${process.getuid?.()} ${path}` };

@@ -1,8 +1,9 @@
-import { readFileSync, realpathSync, statSync } from 'node:fs';
+import { realpathSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { type Access, accessOf, fixWritable } from './access.ts';
+import { type Access, accessBy, fixWritable } from './access.ts';
 import { didYouMean } from './did-you-mean.ts';
 import { messageOf, UsageError } from './errors.ts';
+import { readWithStats } from './files.ts';
 import {
   callbackUrl,
   commandLine,
@@ -322,16 +323,17 @@ function findGiven(setting: Setting<unknown>, env: NodeJS.ProcessEnv, wrong: str
     return undefined;
   }
   try {
+    const { bytes, stats } = readWithStats(file);
     // A pipe may never end, and is empty for whoever reads it next.
-    if (!statSync(file).isFile()) {
+    if (!stats.isFile()) {
       wrong.push(`${fileVariable(setting)}: ${file} is no regular file; a folder, a pipe, /dev/stdin and <(…) are not read`);
       return undefined;
     }
-    const fix = fixWritable(file);
+    const fix = fixWritable(file, stats);
     if (fix) wrong.push(`${fileVariable(setting)}: others can write ${file}: ${fix}`);
-    const access = isOfContainer(file) ? undefined : accessOf(file, `${fileVariable(setting)}: ${file} is`);
+    const access = isOfContainer(file) ? undefined : accessBy(stats, file, `${fileVariable(setting)}: ${file} is`);
     if (access?.can === 'read') readable.push(access);
-    const content = readFileSync(file, 'utf8').replace(/\r?\n$/, '');
+    const content = bytes.toString().replace(/\r?\n$/, '');
     if (!content) wrong.push(`${fileVariable(setting)}: ${file} is empty`);
     return content;
   } catch (error) {
@@ -427,7 +429,11 @@ function shownValue(setting: Setting<unknown>, env: NodeJS.ProcessEnv): string {
   const given = env[variable];
   if (!given) return setting.secret ? `, from ${fileVariable(setting)}` : '';
   if (/SECRET|PASSWORD|LAKE_KEY|VERIFICATION_TOKEN|METRICS_TOKEN|CLIENT_ID|ON_FAILURE/.test(variable)) return '';
-  const harmless = given.replace(/^([a-z][a-z0-9+.-]*:\/+)?.*@/is, '$1***@').replace(/\?.*/s, '?***');
+  const harmless = given
+    .replace(/^([a-z][a-z0-9+.-]*:\/+)?.*@/is, '$1***@')
+    .replace(/\?.*/s, '?***')
+    // As DuckDB and libpq name the parts of an address.
+    .replace(/(\w*(?:pass|pwd|secret|token|key)\w*\s*=\s*)('(?:\\.|[^'])*'?|\S+)/gi, '$1***');
   return ` is ${JSON.stringify(harmless.length > 80 ? `${harmless.slice(0, 79)}…` : harmless)}`;
 }
 

@@ -1,8 +1,9 @@
 import { isUtf8 } from 'node:buffer';
-import { readFileSync, statSync } from 'node:fs';
+import { type Stats, statSync } from 'node:fs';
 import { parseEnv } from 'node:util';
-import { type Access, accessOf } from './access.ts';
+import { type Access, accessBy } from './access.ts';
 import { messageOf, UsageError } from './errors.ts';
+import { readWithStats } from './files.ts';
 
 /** What every command but `demo` reads in the working directory. */
 export const ENV_FILE = '.env';
@@ -19,36 +20,41 @@ const isOurs = (name: string) => name.startsWith('RINGNECK_');
  */
 export function loadEnvFile(env: NodeJS.ProcessEnv, given?: string, isMade = false): Access | undefined {
   const path = given ?? ENV_FILE;
-  const settings = readEnvFile(path, given !== undefined && !isMade);
+  const read = readEnvFile(path, given !== undefined && !isMade);
+  if (!read) return undefined;
+  const { settings, stats } = read;
   const names = Object.keys(settings).filter(isOurs);
   if (given === undefined && !names.length) return undefined;
-  const access = process.platform === 'win32' ? undefined : accessOf(path, `${path} is`);
+  const access = process.platform === 'win32' ? undefined : accessBy(stats, path, `${path} is`);
   if (access?.can === 'write') throw new UsageError(`${access.message}: ${access.fix}`);
   // What the environment has as a secret must not come from a file too, nor the other way round.
   for (const name of names) if (!env[name] && !env[otherForm(name)]) env[name] = settings[name];
-  return names.some(name => /(SECRET|TOKEN|QUEUE_URL|KEY)(_OLD)?$/.test(name)) ? access : undefined;
+  return names.some(name => /(SECRET|TOKEN|QUEUE_URL|KEY|PASSWORD)(_OLD)?$/.test(name)) ? access : undefined;
 }
 
 const otherForm = (name: string) => (name.endsWith('_FILE') ? name.slice(0, -'_FILE'.length) : `${name}_FILE`);
 
-/** The variables of a file; none where there is none and nobody has named it. */
-function readEnvFile(path: string, isNamed: boolean): Record<string, string | undefined> {
-  const stats = statSync(path, { throwIfNoEntry: false });
+/** The variables of a file, and what it is; undefined where there is none and nobody has named it. */
+function readEnvFile(path: string, isNamed: boolean): { settings: Record<string, string | undefined>; stats: Stats } | undefined {
+  const found = statSync(path, { throwIfNoEntry: false });
   // Some keep a folder of this name.
-  if (!isNamed && !stats?.isFile()) return {};
-  if (!stats) throw new UsageError(`--env-file ${path}: there is no such file`);
-  if (!stats.isFile()) throw new UsageError(`--env-file ${path} is no regular file`);
-  let bytes: Buffer;
-  try {
-    bytes = readFileSync(path);
-  } catch (error) {
-    throw new UsageError(`${path} cannot be read: ${messageOf(error)}`);
-  }
+  if (!isNamed && !found?.isFile()) return undefined;
+  if (!found) throw new UsageError(`--env-file ${path}: there is no such file`);
+  if (!found.isFile()) throw new UsageError(`--env-file ${path} is no regular file`);
+  const { bytes, stats } = readNamed(path);
   if (!isUtf8(bytes)) throw new UsageError(`${path} is not UTF-8: save it as UTF-8`);
   const text = bytes.toString();
   const settings = parseEnv(text);
   refuseLines(path, text, settings);
-  return settings;
+  return { settings, stats };
+}
+
+function readNamed(path: string): ReturnType<typeof readWithStats> {
+  try {
+    return readWithStats(path);
+  } catch (error) {
+    throw new UsageError(`${path} cannot be read: ${messageOf(error)}`);
+  }
 }
 
 const BEGINS = /^\s*(?:export\s+)?(RINGNECK_\w*)\s*(=?)(.*)$/;

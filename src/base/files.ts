@@ -1,16 +1,20 @@
 import { createHash, randomBytes } from 'node:crypto';
 import {
   closeSync,
+  constants,
   createReadStream,
   existsSync,
+  fstatSync,
   fsyncSync,
   lstatSync,
   mkdirSync,
   openSync,
+  readFileSync,
   readlinkSync,
   realpathSync,
   renameSync,
   rmSync,
+  type Stats,
   statSync,
   unlinkSync,
   writeSync,
@@ -74,6 +78,21 @@ export function unlessMissing<T>(act: () => T): T | undefined {
   } catch (error) {
     if (isMissing(error)) return undefined;
     throw error;
+  }
+}
+
+/**
+ * What a file holds, and what it is; nothing of what is no regular file. Both of one file: who may write in its folder could put another in
+ * its place between looking and reading.
+ */
+export function readWithStats(path: string): { bytes: Buffer; stats: Stats } {
+  // A pipe would be waited for.
+  const file = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+  try {
+    const stats = fstatSync(file);
+    return { stats, bytes: stats.isFile() ? readFileSync(file) : Buffer.alloc(0) };
+  } finally {
+    closeSync(file);
   }
 }
 

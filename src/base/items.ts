@@ -19,3 +19,7 @@ export function itemAt<T>(items: ArrayLike<T>, index: number): T {
   if (item === undefined) throw new RangeError(`no item ${index} of ${items.length}`);
   return item;
 }
+
+/** The first of them by name, and how many more there are. */
+export const listShort = (names: readonly string[], most: number): string =>
+  names.length > most ? `${names.slice(0, most).join(', ')} and ${names.length - most} more` : names.join(', ');

@@ -42,6 +42,13 @@ async function readEnvFile(given: string | undefined, isMade: boolean): Promise<
   if (access) note(`warning: ${access.message}: ${access.fix}`);
 }
 
+/** As our own errors: one line that begins with the program's name, and says what to do next. */
+const lineOf = (error: string): string =>
+  error
+    .replace(/^error: /, 'ringneck: ')
+    .replace('\n(Did', ' (Did')
+    .replace(/( unknown (?:command|option) '.*')(?=\n$)/, '$1: --help shows those there are');
+
 /** The whole command line, in the order in which a newcomer meets it. */
 export function createProgram(): Command {
   const program = new Command('ringneck')
@@ -50,8 +57,7 @@ export function createProgram(): Command {
     .option('--env-file <file>', 'read settings from this file, and not from .env in the working directory')
     .showSuggestionAfterError()
     .exitOverride()
-    // As the errors of ours: one line that begins with the program's name.
-    .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'ringneck: ').replace('\n(Did', ' (Did')) })
+    .configureOutput({ outputError: (text, write) => write(lineOf(text)) })
     .addHelpText('afterAll', EXIT_CODES)
     .hook('preAction', async (_, command) => {
       // It has its own settings, whatever else there is.

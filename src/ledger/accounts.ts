@@ -202,14 +202,18 @@ export async function listAllNames(warehouse: Warehouse): Promise<string[]> {
   return (await readAccounts(warehouse, '')).map(({ userId }) => userId).sort();
 }
 
-/** Those of the accounts that no run has read yet, nor is to; a reading of heart rate alone counts where somebody asked for it. */
+/**
+ * Those of the accounts that no run has read yet, nor is to; a reading of heart rate alone counts where somebody asked for it, one that was
+ * refused or has failed does not.
+ */
 export const listNeverRead = (warehouse: Readable, names: readonly string[], heartRate: string): Promise<string[]> =>
   readValues(
     warehouse,
     text,
     `SELECT user_id FROM sync.accounts WHERE user_id IN (${textList(names)}) AND user_id NOT IN
        (SELECT w.user_id FROM sync.windows w JOIN sync.runs r USING (run_id)
-        WHERE w.user_id IN (${textList(names)}) AND (w.collection <> ${quoteText(heartRate)} OR r.kind = 'backfill'))
+        WHERE w.user_id IN (${textList(names)}) AND coalesce(w.outcome NOT IN ('not_authorised', 'failed'), true)
+          AND (w.collection <> ${quoteText(heartRate)} OR r.kind = 'backfill'))
      ORDER BY user_id`,
   );
 
@@ -225,6 +229,15 @@ export const findSamePerson = (warehouse: Readable, name: string): Promise<strin
     `SELECT user_id FROM sync.accounts WHERE user_id <> ${quoteText(name)} AND (service_user_id IN
        (SELECT service_user_id FROM sync.accounts WHERE user_id = ${quoteText(name)})
        OR list_contains(string_split(reason, '; '), ${quoteText(twinOf(name))})) ORDER BY user_id`,
+  );
+
+/** Accounts that were removed, each with one of the same person that was not. */
+export const listFormer = (warehouse: Readable): Promise<{ former: string; name: string }[]> =>
+  readRows(
+    warehouse,
+    { former: text, name: text },
+    `SELECT f.user_id, a.user_id FROM sync.accounts f JOIN sync.accounts a USING (service_user_id)
+     WHERE f.state = 'removed' AND a.state <> 'removed' ORDER BY ALL`,
   );
 
 /** By which ids the service's events name a person, now and before; not those by which they name another account too. */

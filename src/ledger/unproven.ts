@@ -59,5 +59,8 @@ export const withdrawnReason = (name: string): string => `${WITHDRAWN}; its rows
 
 export const isWithdrawn = (reason: string | null): boolean => reason?.startsWith(WITHDRAWN) === true;
 
+/** Whether what an account has signed in with is renewed no more: it is over, is another person's, or its own person has withdrawn. */
+export const isSignInOver = (reason: string | null): boolean => mustSignInAgain(reason) || isOfAnother(reason) || isWithdrawn(reason);
+
 /** What has an account read again whose person has withdrawn. */
 export const askAgain = (name: string): string => `ringneck account invite ${name}, or ${loginCommand(name)}`;

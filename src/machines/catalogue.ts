@@ -34,10 +34,12 @@ const TABLES = [
   `CREATE TABLE IF NOT EXISTS ringneck.machines (
     place text PRIMARY KEY, host text NOT NULL, folder text NOT NULL, pid integer NOT NULL, version text NOT NULL, since timestamptz NOT NULL,
     seen timestamptz NOT NULL)`,
+  'ALTER TABLE ringneck.machines ADD COLUMN IF NOT EXISTS queue_seen timestamptz',
 ].join(';\n');
 
-/** The table that came last. */
-const NEWEST = 'ringneck.machines';
+/** Whether there is what came last. */
+const HAS_NEWEST = `SELECT EXISTS (
+  SELECT FROM pg_attribute WHERE attrelid = to_regclass('ringneck.machines') AND attname = 'queue_seen') AS made`;
 
 /** The catalogue of a lake as the Postgres that it is, beside DuckDB. Every statement is a transaction of its own. */
 export class Catalogue {
@@ -69,7 +71,7 @@ export class Catalogue {
         catalogue = new Catalogue({ ...place, tls: { mode: 'disable' } });
       });
       // Only a user who may make them needs to: of tables that are there this asks for nothing.
-      const [made] = await catalogue.query<{ made: boolean }>(`SELECT to_regclass('${NEWEST}') IS NOT NULL AS made`);
+      const [made] = await catalogue.query<{ made: boolean }>(HAS_NEWEST);
       if (!made?.made) await catalogue.query(TABLES);
       return catalogue;
     } catch (error) {

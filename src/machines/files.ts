@@ -42,9 +42,11 @@ export class CommonFiles implements CommonStore {
     this.#run(name, content);
   }
 
-  remove(name: CommonFile): void {
+  /** @returns the mark of that, see `readRemovals` */
+  remove(name: CommonFile): string {
     // That it was there stays known: a machine that comes later has none of before.
     this.#run(name, null);
+    return markOf(this.#token, this.#asked);
   }
 
   /** Has something else end with it. */
@@ -104,6 +106,16 @@ export async function readCommonFiles(catalogue: Catalogue): Promise<Map<CommonF
   const rows = await catalogue.query<{ name: CommonFile; content: string | null }>('SELECT name, content FROM ringneck.files');
   return new Map(rows.filter(({ name }) => COMMON_FILES.includes(name)).map(({ name, content }) => [name, content]));
 }
+
+/** When each file that is no more was removed: a mark that is another one each time. */
+export async function readRemovals(catalogue: Catalogue): Promise<Map<CommonFile, string>> {
+  const rows = await catalogue.query<{ name: CommonFile; token: string; number: string }>(
+    'SELECT name, token, number FROM ringneck.files WHERE content IS NULL',
+  );
+  return new Map(rows.map(({ name, token, number }) => [name, markOf(token, number)]));
+}
+
+const markOf = (token: string, number: string | number) => `${token} ${number}`;
 
 /** Leaves nothing in the table of what the files held before. */
 export const rewriteCommonFiles = (catalogue: Catalogue) => catalogue.query('VACUUM (FULL) ringneck.files');

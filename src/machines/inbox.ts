@@ -17,6 +17,8 @@ const FIND_NEW = 'SELECT signature, event FROM ringneck.inbox WHERE key IS NULL 
 const NUMBER = `${OURS} UPDATE ringneck.inbox AS i SET key = n.key FROM unnest($2::text[], $3::bigint[]) AS n (signature, key), ours
   WHERE i.signature = n.signature AND i.key IS NULL AND i.done IS NULL RETURNING i.key`;
 const FIND_OPEN = 'SELECT key, event FROM ringneck.inbox WHERE key IS NOT NULL AND done IS NULL ORDER BY key';
+/** Those that nobody has numbered yet, too. */
+const FIND_ALL = 'SELECT coalesce(key::text, signature) AS key, event FROM ringneck.inbox WHERE done IS NULL ORDER BY received';
 const APPEND = `${OURS} INSERT INTO ringneck.inbox (signature, event, key) SELECT 'again ' || $2, $3, $2::bigint FROM ours
   ON CONFLICT (signature) DO UPDATE SET event = excluded.event, done = NULL RETURNING key`;
 const FINISH = `${OURS} UPDATE ringneck.inbox SET event = NULL, done = now() FROM ours WHERE key = ANY($2::bigint[]) AND done IS NULL`;
@@ -81,6 +83,8 @@ interface CommonInboxOptions {
   log: Log;
   /** How long a signature may be repeated. */
   replayMs: number;
+  /** Whether another machine works them off: all that wait are counted then. */
+  isReader?: boolean;
 }
 
 interface Open {
@@ -114,7 +118,7 @@ export class CommonInbox implements Inbox {
 
   static async open(options: CommonInboxOptions): Promise<CommonInbox> {
     const inbox = new CommonInbox(options);
-    for (const { key, event } of await inbox.#query<Open>(FIND_OPEN)) inbox.#open.set(key, event);
+    for (const { key, event } of await inbox.#query<Open>(options.isReader ? FIND_ALL : FIND_OPEN)) inbox.#open.set(key, event);
     return inbox;
   }
 

@@ -168,7 +168,7 @@ class Tools {
         this.#answer('coverage', extra, signal => {
           if (about.from && about.to && about.from > about.to)
             throw new RingneckError(`from ${about.from} is after to ${about.to}: exchange them`);
-          return this.#answers.ask('coverage', about, { ...USUAL, rows: MOST_ROWS }, signal).then(one);
+          return this.#answers.ask('coverage', about, { ...USUAL, rows: MOST_ROWS }, signal).then(answer => one(answer, UNKNOWN));
         }),
     );
   }
@@ -192,11 +192,15 @@ class Tools {
 const CUT = 'There are more rows than these: count or group them in SQL, or name fewer days or people.';
 const TOO_LARGE = `The first row alone is larger than ${MOST_BYTES / 1024} kB: name the columns that are needed, or take a part of a long text.`;
 
-/** The rows of the last statement. */
-function one({ at, results }: Answer): string {
+const UNKNOWN =
+  'No rows: this does not say that nothing is missing. There is no such person, no such collection, one without days, or the days are not over. list_people has the names, sync.collections the collections.';
+
+/** The rows of the last statement. @param note what is said where there is none */
+function one({ at, results }: Answer, note?: string): string {
   const { columns = [], rows = [], cut = false } = results.at(-1) ?? {};
   const head = [`"data_of":${JSON.stringify(at)}`, `"columns":${JSON.stringify(columns)}`];
   const said = cut ? [`"cut":${JSON.stringify(rows.length ? `${CUT} Given: ${rows.length}.` : TOO_LARGE)}`] : [];
+  if (note !== undefined && !rows.length && !cut) said.push(`"note":${JSON.stringify(note)}`);
   return `{${[...head, ...said, `"rows":[${rows.join(',\n')}]`].join(',')}}`;
 }
 

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import type { PGlite } from '@electric-sql/pglite';
 import { runMigrations } from 'bullmq';
+import { DiskFull, ensureDiskReserve } from '../base/disk.ts';
 import { messageOf, RingneckError } from '../base/errors.ts';
 import { ensureFolder } from '../base/files.ts';
 import type { Log } from '../base/log.ts';
@@ -19,6 +20,25 @@ const orphans = `
   UPDATE job SET stalled_marked = true, locked_until_ms = 0 WHERE state = 'active';
   DELETE FROM meta WHERE field = 'stalled-check'`;
 
+/** Two files of PostgreSQL's log, and what they tell of. */
+const ROOM_BYTES = 48 * 1024 * 1024;
+
+/**
+ * PostgreSQL ends its process where its log finds no room, and PGlite, whose process is this one, never comes back from that.
+ * @throws DiskFull
+ */
+export const ensureQueueRoom = (folder: string): void => ensureDiskReserve(folder, ROOM_BYTES);
+
+export function hasQueueRoom(folder: string): boolean {
+  try {
+    ensureQueueRoom(folder);
+    return true;
+  } catch (error) {
+    if (error instanceof DiskFull) return false;
+    throw error;
+  }
+}
+
 /**
  * Opens the database of the embedded queue in its folder, made when missing. One that is broken, after a power loss say, is kept aside and
  * made anew: what is to be done is known from elsewhere.
@@ -28,6 +48,7 @@ const orphans = `
 export async function openDatabase(folder: string, log: Log): Promise<PGlite> {
   ensureFolder(folder);
   try {
+    ensureQueueRoom(folder);
     return await openOrReplace(join(folder, 'database'), log);
   } catch (error) {
     throw new RingneckError(

@@ -1,13 +1,13 @@
 import { createPostgresBackend } from 'bullmq';
 import type { Log } from '../base/log.ts';
 import type { Backend } from './backend.ts';
-import { openDatabase } from './database.ts';
+import { ensureQueueRoom, hasQueueRoom, openDatabase } from './database.ts';
 import { Pool } from './pool.ts';
 
 /** The queue inside of this process: BullMQ's PostgreSQL backend on PGlite in a folder. */
 export async function openEmbedded(folder: string, log: Log): Promise<Backend> {
   const database = await openDatabase(folder, log);
-  const pool = new Pool(database);
+  const pool = new Pool(database, { ensureRoom: () => ensureQueueRoom(folder) });
   return {
     kind: 'embedded',
     factory: (name, options, use) => createPostgresBackend(name, { ...options, connection: pool }, use),
@@ -26,7 +26,8 @@ export async function openEmbedded(folder: string, log: Log): Promise<Backend> {
     closing: () => pool.closing(),
     end: async () => {
       await pool.end();
-      await database.close();
+      // Its last words need room too. Without them it is opened as after a kill.
+      if (hasQueueRoom(folder)) await database.close();
     },
   };
 }

@@ -1,5 +1,6 @@
 import { closeSync, openSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { DiskFull } from '../base/disk.ts';
 import { messageOf } from '../base/errors.ts';
 import { TimeoutError } from '../base/timeout.ts';
 import { QueueUnavailable } from './queues.ts';
@@ -11,7 +12,9 @@ const STATES = /^(53...|42501|58030)$/;
 /** Whether an error comes from the machine (memory, disk, limits, permissions), so that it says nothing of the file. */
 export function isEnvironmentError(error: unknown): boolean {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  return CODES.has(code) || STATES.test(code) || /out of memory|could not allocate memory/i.test(messageOf(error));
+  return (
+    error instanceof DiskFull || CODES.has(code) || STATES.test(code) || /out of memory|could not allocate memory/i.test(messageOf(error))
+  );
 }
 
 /** What a Redis answers while it cannot take, or cannot yet take, what it is given; BullMQ puts words of its own around it. */

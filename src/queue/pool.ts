@@ -2,6 +2,7 @@ import { EventEmitter } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PGlite } from '@electric-sql/pglite';
 import type { PgPool, PgPoolClient } from 'bullmq';
+import { DiskFull } from '../base/disk.ts';
 import { type Answer, Session, send } from './session.ts';
 import { vacuum } from './vacuum.ts';
 
@@ -25,16 +26,21 @@ export class Pool extends EventEmitter implements PgPool {
   readonly #additions: (() => Promise<void>)[] = [];
   readonly #others: (() => Promise<void>)[] = [];
   readonly #fullMs: number;
+  readonly #ensureRoom: () => void;
   #tookAddition = false;
   #working: Promise<void> | undefined;
   #queries = 0;
   #closing = false;
   #ended = false;
 
-  /** @param options.fullMs how long a full disk is left alone */
-  constructor(database: PGlite, options: { fullMs?: number } = {}) {
+  /**
+   * @param options.fullMs how long a full disk is left alone
+   * @param options.ensureRoom called before each statement; throws DiskFull
+   */
+  constructor(database: PGlite, options: { fullMs?: number; ensureRoom?: () => void } = {}) {
     super();
     this.#fullMs = options.fullMs ?? fullMs;
+    this.#ensureRoom = options.ensureRoom ?? (() => undefined);
     // Each queue and worker listens; Node would warn of a leak at the eleventh.
     this.setMaxListeners(0);
     this.#database = database;
@@ -48,7 +54,7 @@ export class Pool extends EventEmitter implements PgPool {
     return answer.catch(async error => {
       const code: unknown = error instanceof Error && 'code' in error ? error.code : undefined;
       // What a job came to is told once: were it lost, the job would be nobody's until its lock ends. What is added is kept by who adds it.
-      if (code === diskFull && !addition.test(text) && !this.#closing) {
+      if ((code === diskFull || error instanceof DiskFull) && !addition.test(text) && !this.#closing) {
         await sleep(this.#fullMs);
         return this.query(text, parameters);
       }
@@ -84,13 +90,18 @@ export class Pool extends EventEmitter implements PgPool {
     if (this.#ended) return Promise.reject(new Error('Cannot use a pool after calling end on the pool'));
     const answer = new Promise<Awaited<ReturnType<typeof send>>>((resolve, reject) => {
       const lane = addition.test(text) ? this.#additions : this.#others;
-      lane.push(() => send(this.#database, text, parameters).then(resolve, reject));
+      lane.push(() => this.#send(text, parameters).then(resolve, reject));
     });
     this.#working ??= this.#work();
     return answer.then(({ notifications, ...rest }) => {
       for (const session of this.#sessions) for (const notification of notifications) session.notify(notification);
       return rest;
     });
+  }
+
+  async #send(text: string, parameters?: readonly unknown[]): ReturnType<typeof send> {
+    this.#ensureRoom();
+    return send(this.#database, text, parameters);
   }
 
   async #work(): Promise<void> {

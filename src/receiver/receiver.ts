@@ -36,6 +36,9 @@ const defaultLimits: ReceiverLimits = {
   connections: MOST_CONNECTIONS,
 };
 
+/** An address that nothing is at may be that of a secret link, with a character more. */
+const UNKNOWN = { 'Cache-Control': 'no-store', 'Referrer-Policy': 'no-referrer' };
+
 export interface Receiver {
   url: string;
   /** Requests for /webhook that were refused, by reason. */
@@ -59,7 +62,7 @@ export async function openReceiver(options: ReceiverOptions, address: { host: st
     trustProxy: ['loopback', 'linklocal', 'uniquelocal'],
     // Its own sentence would repeat the address.
     frameworkErrors: ({ statusCode = 400 }: FastifyError, _request: FastifyRequest, reply: FastifyReply) =>
-      void reply.code(statusCode).send({ detail: 'Bad Request' }),
+      void reply.code(statusCode).headers(UNKNOWN).send({ detail: 'Bad Request' }),
     requestTimeout: limits.requestMs,
     connectionTimeout: limits.silenceMs,
     keepAliveTimeout: limits.idleMs,
@@ -75,7 +78,7 @@ export async function openReceiver(options: ReceiverOptions, address: { host: st
   receiver.addHook('onRequest', (request, reply, done) => {
     if (!request.is404) return done();
     // Nobody reads its body: the connection would stay busy until it has arrived.
-    reply.header('Connection', 'close');
+    reply.headers({ ...UNKNOWN, Connection: 'close' });
     if (webhook && request.url.split('?', 1)[0] === '/webhook') webhook.refuseMethod(reply);
     else reply.code(404).send({ detail: 'Not Found' });
   });

@@ -3,7 +3,7 @@ import type { SignInSettings } from '../base/config.ts';
 import { RingneckError } from '../base/errors.ts';
 import { isSameText } from '../base/is-same-text.ts';
 import { findSignInRefusal } from '../base/sign-in-refusal.ts';
-import { createAuthorizeRequest } from './oauth.ts';
+import { type AuthorizeRequest, createAuthorizeRequest } from './oauth.ts';
 
 export interface LoginOptions {
   settings: Pick<SignInSettings, 'authorizeUrl' | 'redirectUrl' | 'scopes' | 'clientId'>;
@@ -18,6 +18,8 @@ export interface LoginOptions {
    * @param listensAt where the answer is waited for too
    */
   paste(url: string, options: { listensAt: string | undefined; signal: AbortSignal }): Promise<string | undefined>;
+  /** Told once that an answer has come to the redirect address that is not to this sign-in, for which it goes on to wait. */
+  onStray?(): void;
   timeoutMs: number;
   signal: AbortSignal;
 }
@@ -41,10 +43,15 @@ export async function askToSignIn(options: LoginOptions): Promise<LoginAnswer> {
   const stop = AbortSignal.any([signal, late]);
   try {
     const answer = open
-      ? await waitForBrowser(settings.redirectUrl, again, () => open(request.url), stop)
-      : await listenOrPaste(options, request.url, stop);
+      ? await waitForBrowser(options, request.state, () => open(request.url), stop)
+      : await listenOrPaste(options, request, stop);
     const code = typeof answer === 'string' ? answer : readAnswer(answer, request.state, again);
     if (!code) throw new RingneckError(`there is no code in the answer, and nothing was stored: ${again}`);
+    // Whatever else was typed there is nobody's business at the service.
+    if (typeof answer === 'string' && /\s/.test(code))
+      throw new RingneckError(
+        `what was typed is neither the address to which the browser was sent nor the code in it, and nothing was stored: ${again}`,
+      );
     const scope = typeof answer === 'string' ? null : answer.get('scope');
     return { code, verifier: request.verifier, ...(scope ? { scope } : {}) };
   } catch (error) {
@@ -54,12 +61,12 @@ export async function askToSignIn(options: LoginOptions): Promise<LoginAnswer> {
 }
 
 async function waitForBrowser(
-  redirectUrl: string,
-  again: string,
+  options: LoginOptions,
+  state: string,
   begin: () => Promise<void>,
   signal: AbortSignal,
 ): Promise<URLSearchParams> {
-  const listener = await openListener(redirectUrl, again);
+  const listener = await openListener(options, state);
   try {
     await raceAbort(begin(), signal);
     return await raceAbort(listener.answered, signal);
@@ -70,11 +77,13 @@ async function waitForBrowser(
 
 /** The answer that a browser brings, or the one that is pasted, whichever comes first. Where nobody can listen it is pasted. */
 async function listenOrPaste(
-  { settings: { redirectUrl }, again, listens, paste }: LoginOptions,
-  url: string,
+  options: LoginOptions,
+  { url, state }: Pick<AuthorizeRequest, 'url' | 'state'>,
   stop: AbortSignal,
 ): Promise<URLSearchParams | string> {
-  const listener = listens ? await openListener(redirectUrl, again).catch(() => undefined) : undefined;
+  const { listens, paste } = options;
+  const { redirectUrl } = options.settings;
+  const listener = listens ? await openListener(options, state).catch(() => undefined) : undefined;
   const over = new AbortController();
   try {
     const pasted = paste(url, { listensAt: listener && redirectUrl, signal: AbortSignal.any([stop, over.signal]) });
@@ -88,7 +97,7 @@ async function listenOrPaste(
 
 /** The code of an answer; null where it has none. Throws RingneckError. */
 function readAnswer(parameters: URLSearchParams, state: string, again: string): string | null {
-  if (!isSameText(parameters.get('state') ?? '', state)) {
+  if (!isTo(state, parameters)) {
     throw new RingneckError(`the answer is not to this sign-in (its state is another one), and nothing was stored: ${again}`);
   }
   const refusal = findSignInRefusal(parameters);
@@ -98,6 +107,8 @@ function readAnswer(parameters: URLSearchParams, state: string, again: string): 
   return parameters.get('code');
 }
 
+const isTo = (state: string, answer: URLSearchParams): boolean => isSameText(answer.get('state') ?? '', state);
+
 /** What a person copies: the address to which the browser was sent, its query, or the code alone, which the verifier ties to us too. */
 function readPasted(text: string): URLSearchParams | string {
   const pasted = text.trim();
@@ -105,16 +116,20 @@ function readPasted(text: string): URLSearchParams | string {
   return new URLSearchParams(pasted.slice(pasted.indexOf('?') + 1).replace(/#.*/s, ''));
 }
 
+const STRAY =
+  'This is not the answer to the sign-in that Ringneck waits for, and nothing was stored. Open the address that its terminal shows.';
+
 interface Listener {
-  /** The first answer that comes. */
+  /** The first answer to this sign-in. */
   answered: Promise<URLSearchParams>;
   close(): void;
 }
 
 /** Listens at the redirect address. Throws RingneckError where nobody can. */
-async function openListener(redirectUrl: string, again: string): Promise<Listener> {
-  const address = new URL(redirectUrl);
+async function openListener({ settings, again, onStray }: LoginOptions, state: string): Promise<Listener> {
+  const address = new URL(settings.redirectUrl);
   const server = createServer();
+  let hasStrayed = false;
   const answered = new Promise<URLSearchParams>(resolve => {
     server.on('request', (request, response) => {
       // Any page and program of this machine can ask, also for what is no address.
@@ -122,6 +137,11 @@ async function openListener(redirectUrl: string, again: string): Promise<Listene
       const parameters = new URLSearchParams(query);
       const isAnswer = request.method === 'GET' && path === address.pathname && parameters.size > 0;
       if (!isAnswer) return say(response, 404, 'There is nothing here.');
+      if (!isTo(state, parameters)) {
+        if (!hasStrayed) onStray?.();
+        hasStrayed = true;
+        return say(response, 400, STRAY);
+      }
       say(response, 200, 'Ringneck has the answer. Its terminal says whether the sign-in is complete; this window can be closed.');
       response.on('close', () => resolve(parameters));
     });

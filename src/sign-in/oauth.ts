@@ -66,11 +66,18 @@ export class OAuthClient {
   }
 
   /**
+   * Where no answer comes the code is given once more: one that was used has the service end what nobody has (RFC 6749, 4.1.2).
    * @param answer.scope what was granted, as the address says to which the browser was sent; the token's answer may say nothing of it
    * @throws SignInError
    */
   async exchange({ scope, ...exchange }: Exchange): Promise<TokenAnswer> {
-    const tokens = await this.#ask(PATIENCE_MS, options => this.#exchange(exchange, options));
+    const ask = (patienceMs: number) => this.#ask(patienceMs, options => this.#exchange(exchange, options));
+    const tokens = await ask(PATIENCE_MS).catch(error => {
+      if (!(error instanceof SignInError) || error.kind !== 'unavailable') throw error;
+      return ask(TRIED_MS).catch(() => {
+        throw error;
+      });
+    });
     return { ...tokens, scopes: tokens.scopes ?? splitScope(scope) };
   }
 
@@ -162,16 +169,22 @@ export type TriedClient = { is: 'taken' } | { is: 'refused'; said?: string | und
 
 /** Whether the service's sign-in page knows the client by its id; undefined where it shows no difference to an id that nobody has. */
 export async function findKnownClient(settings: Parameters<typeof createAuthorizeRequest>[0]): Promise<'known' | 'unknown' | undefined> {
-  const isShown = async (clientId: string) => {
-    const { url } = await createAuthorizeRequest({ ...settings, clientId });
-    const response = await fetch(url, { redirect: 'manual', signal: AbortSignal.timeout(TRIED_MS) });
+  const { url } = await createAuthorizeRequest(settings);
+  const look = async (clientId: string) => {
+    const asked = new URL(url);
+    asked.searchParams.set('client_id', clientId);
+    const response = await fetch(asked, { redirect: 'manual', signal: AbortSignal.timeout(TRIED_MS) });
+    const { status } = response;
+    if (status >= 500) throw new Error(`answered ${status}`);
+    if (status >= 400) return `${status} ${(await readText(response)).replaceAll(clientId, '')}`;
     await response.body?.cancel();
-    if (response.status >= 500) throw new Error(`answered ${response.status}`);
-    return response.status < 400;
+    return 'shown';
   };
   try {
-    if (!(await isShown(settings.clientId))) return 'unknown';
-    return (await isShown(oauth.generateRandomState())) ? undefined : 'known';
+    const [ours, nobodys] = [await look(settings.clientId), await look(oauth.generateRandomState())];
+    if (ours === 'shown') return nobodys === 'shown' ? undefined : 'known';
+    // A redirect address that is not registered is refused too, in other words.
+    return ours === nobodys ? 'unknown' : undefined;
   } catch {
     return undefined;
   }
@@ -195,7 +208,7 @@ async function fetchTokens(url: string, init: RequestInit): Promise<Response> {
   const response = await fetch(url, init);
   const { status, headers } = response;
   const text = await readText(response);
-  const tokens = status === 200 ? readTokens(text) : undefined;
+  const tokens = status === 200 ? findTokens(text) : undefined;
   if (tokens) return Response.json(tokens);
   const kept = new Headers(headers);
   // What the body says of the error is more than that of a header, which the library reads first.
@@ -222,19 +235,20 @@ async function readText({ status, body }: Response): Promise<string> {
     }
   } catch (error) {
     // What has come does not come a second time.
-    const whole = status === 200 ? findTokens(read()) : undefined;
-    if (whole === undefined) throw error;
-    return whole;
+    if (status !== 200 || !findTokens(read())) throw error;
   }
   return read();
 }
 
-/** An answer that was cut off, as far as its members are whole; undefined where a token is not. */
-function findTokens(text: string): string | undefined {
-  if (isJson(text)) return readTokens(text) && text;
+/**
+ * The tokens of an answer. Of one that was cut off, which may come without an error, those that are whole; undefined where one of them is not.
+ */
+function findTokens(text: string): Record<string, unknown> | undefined {
+  if (isJson(text)) return readTokens(text);
   const ends = [...text.matchAll(/,/g)].slice(-MOST_MEMBERS).map(({ index }) => `${text.slice(0, index)}}`);
   const begun = [...ends, ...(text.endsWith('"') ? [`${text}}`] : [])].findLast(isJson);
-  return begun !== undefined && readTokens(begun)?.refresh_token ? begun : undefined;
+  const tokens = begun === undefined ? undefined : readTokens(begun);
+  return tokens?.refresh_token ? tokens : undefined;
 }
 
 const MOST_MEMBERS = 20;

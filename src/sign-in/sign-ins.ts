@@ -9,7 +9,7 @@ import { SignInError } from './error.ts';
 import type { OAuthClient, TokenAnswer } from './oauth.ts';
 
 export interface SignInsOptions {
-  secrets: Pick<Secrets, 'findSignIn' | 'findHolder' | 'putSignIn'>;
+  secrets: Pick<Secrets, 'findSignIn' | 'findHolder' | 'findOwner' | 'putSignIn'>;
   /** @throws UsageError where the client is not set */
   openOAuth(): Promise<Renewing>;
   /**
@@ -22,8 +22,8 @@ export interface SignInsOptions {
    * @throws where that cannot be written
    */
   takeBack(name: string, signIn: SignIn): Promise<void>;
-  /** Which other account has one of these tokens. */
-  findOtherOwner(name: string, tokens: readonly (string | undefined)[]): Promise<string | undefined>;
+  /** The other accounts: what they are read with is not kept for this one. */
+  listOthers(name: string): Promise<readonly string[]>;
   /** Has who ends the process wait for a renewal. */
   wait(renewal: Promise<void>): Promise<void>;
   /** Aborted once no renewal is to begin any more: who ends waits for those that have, and not for one after the other. */
@@ -96,10 +96,13 @@ export class SignIns {
   readonly #doubts = new Map<string, Trouble>();
   /** When each sign-in was renewed by this process, by its id and the clock that nobody sets. */
   readonly #renewedAt = new Map<string, number>();
+  /** The access token of each sign-in whose last renewal brought the one that there was, by its id. */
+  readonly #unchanged = new Map<string, string>();
   /** Sign-ins that the service has ended, by id. */
   readonly #ended = new Set<string>();
   readonly #unwritten: Unwritten;
   #timer: NodeJS.Timeout | undefined;
+  #firstLook = Promise.resolve();
   #closed = false;
 
   constructor(options: SignInsOptions) {
@@ -110,12 +113,17 @@ export class SignIns {
   /** Begins to renew tokens before they end. */
   start(): void {
     const look = () =>
-      void this.renewDue().catch(error => {
+      this.renewDue().catch(error => {
         // The ledger is closed then.
         if (!this.#closed) this.#options.log.warn({ reason: messageOf(error) }, 'sign-ins were not looked at');
       });
-    this.#timer ??= setInterval(look, LOOK_MS).unref();
-    look();
+    this.#timer ??= setInterval(() => void look(), LOOK_MS).unref();
+    this.#firstLook = look();
+  }
+
+  /** Resolves when those that were due at the beginning are renewed, or could not be, and never rejects. What keeps the thread meanwhile keeps their tokens off the disk. */
+  firstLook(): Promise<void> {
+    return this.#firstLook;
   }
 
   /** Waits for what was asked for: an answer that nobody takes would lose the account. */
@@ -236,6 +244,14 @@ export class SignIns {
     return found?.error.message;
   }
 
+  /** Has the service be asked once more for what it has ended, or could not renew: whoever keeps the account says that this was a mistake. */
+  askAgain(name: string): void {
+    const signIn = this.#options.secrets.findSignIn(name);
+    if (!signIn) return;
+    this.#ended.delete(signIn.id);
+    this.#trouble.delete(name);
+  }
+
   /** The service has taken a token: the refresh token before it is not needed any more. */
   accepted(token: string): void {
     const { secrets, log } = this.#options;
@@ -261,10 +277,14 @@ export class SignIns {
     if (!held) return false;
     const { accessToken, previous, id } = held.signIn;
     if (accessToken !== token) return true;
+    if (!this.#canRenew(held.signIn)) return false;
     const isYoung = performance.now() - (this.#renewedAt.get(id) ?? Number.NEGATIVE_INFINITY) < SHORTEST_LIFE_MS;
-    if ((isYoung && (!isDead || previous !== null)) || !this.#canRenew(held.signIn)) return false;
+    if (isYoung && this.#unchanged.get(id) === token) throw sameAgain(held.name);
+    if (isYoung && (!isDead || previous !== null)) return false;
     await this.#refresh(held.name);
-    return secrets.findHolder(token)?.signIn.accessToken !== token;
+    if (secrets.findHolder(token)?.signIn.accessToken !== token) return true;
+    if (this.#unchanged.get(id) === token && !this.#ended.has(id)) throw sameAgain(held.name);
+    return false;
   }
 
   /** Who ends begins nothing whose answer nobody would take. */
@@ -284,9 +304,9 @@ export class SignIns {
   }
 
   async #refreshOnce(name: string): Promise<void> {
-    const { secrets, openOAuth, now, log, onEnded, onEnding } = this.#options;
+    const { secrets, openOAuth, listOthers, now, log, onEnded, onEnding } = this.#options;
     const unwritten = this.#unwritten.get(name);
-    if (unwritten) return this.#keep(name, unwritten);
+    if (unwritten) return this.#keepAgain(name, unwritten);
     const found = secrets.findSignIn(name);
     if (!found?.refreshToken) return;
     const known = this.#trouble.get(name);
@@ -294,6 +314,8 @@ export class SignIns {
     if (trouble && performance.now() < trouble.until) throw trouble.error;
     try {
       const oauth = await openOAuth();
+      // Once the service has answered nothing is waited for: whoever is killed meanwhile loses the pair.
+      const others = await listOthers(name);
       const signIn = secrets.findSignIn(name);
       // Removed, or in the place of another one, meanwhile.
       if (signIn?.id !== found.id) return;
@@ -303,7 +325,7 @@ export class SignIns {
       secrets.putSignIn(name, { ...signIn, tokenUrl });
       await this.#options.ensureOurs();
       const { answer, used } = await useRefreshToken(oauth, signIn);
-      await this.#keep(name, { ...renewed(signIn, answer, used, now()), tokenUrl });
+      await this.#keep(name, { ...renewed(signIn, answer, used, now()), tokenUrl }, others);
     } catch (error) {
       if (error instanceof SignInError && error.kind === 'invalid_grant') {
         this.#ended.add(found.id);
@@ -320,13 +342,16 @@ export class SignIns {
   }
 
   /** Throws SignInError where it cannot be written, and where another account has what came: nothing of that is kept, nor taken back. */
-  async #keep(name: string, signIn: SignIn): Promise<void> {
-    const { findOtherOwner, log } = this.#options;
+  async #keep(name: string, signIn: SignIn, others: readonly string[]): Promise<void> {
+    const { secrets, log } = this.#options;
     const { accessToken, refreshToken, previous } = signIn;
+    // What was used already has the service end them all.
+    if (isReplaced(secrets.findHolder(accessToken), signIn))
+      throw new SignInError('unavailable', `the service answered with tokens that ${name} had before: ${IS_CACHED} ${loginCommand(name)}`);
     let other: string | undefined;
     try {
       // Accounts of before may share a refresh token that is never replaced.
-      other = await findOtherOwner(name, [accessToken, refreshToken === previous ? undefined : (refreshToken ?? undefined)]);
+      other = secrets.findOwner([accessToken, refreshToken === previous ? undefined : refreshToken], others);
       if (other === undefined) await this.#write(name, signIn);
       this.#unwritten.delete(name);
     } catch (error) {
@@ -338,15 +363,18 @@ export class SignIns {
       throw new SignInError('unavailable', `the renewed tokens of ${name} cannot be written: ${messageOf(error)}`, { cause: error });
     }
     if (other === undefined) return;
-    const cure = `is there a cache before RINGNECK_TOKEN_URL? If it stays so: ${loginCommand(name)}`;
-    throw new SignInError('unavailable', `the service answered with the tokens of ${other}, which are not kept for ${name}: ${cure}`);
+    const said = `the service answered with the tokens of ${other}, which are not kept for ${name}`;
+    throw new SignInError('unavailable', `${said}: ${IS_CACHED} ${loginCommand(name)}`);
   }
 
   async #write(name: string, signIn: SignIn): Promise<void> {
     const { secrets, log, takeBack } = this.#options;
     this.#trouble.delete(name);
     this.#renewedAt.set(signIn.id, performance.now());
-    if (secrets.findSignIn(name)?.id === signIn.id) {
+    const held = secrets.findSignIn(name);
+    if (held?.accessToken === signIn.accessToken) this.#unchanged.set(signIn.id, signIn.accessToken);
+    else this.#unchanged.delete(signIn.id);
+    if (held?.id === signIn.id) {
       secrets.putSignIn(name, signIn);
       log.info({ account: name }, 'the sign-in is renewed');
     } else {
@@ -357,13 +385,29 @@ export class SignIns {
 
   /** @throws SignInError where renewed tokens are on no disk yet: this object alone has them */
   async ensureWritten(): Promise<void> {
-    for (const [name, signIn] of this.#unwritten) await this.#keep(name, signIn);
+    for (const [name, signIn] of this.#unwritten) await this.#keepAgain(name, signIn);
   }
 
   async #keepUnwritten(): Promise<void> {
-    await Promise.allSettled([...this.#unwritten].map(([name, signIn]) => this.#keep(name, signIn)));
+    await Promise.allSettled([...this.#unwritten].map(([name, signIn]) => this.#keepAgain(name, signIn)));
+  }
+
+  async #keepAgain(name: string, signIn: SignIn): Promise<void> {
+    const others = await this.#options.listOthers(name);
+    // Kept meanwhile, it may have been renewed since.
+    if (this.#unwritten.get(name) === signIn) await this.#keep(name, signIn, others);
   }
 }
+
+const IS_CACHED = 'is there a cache before RINGNECK_TOKEN_URL? If it stays so:';
+
+/** A cache may have said so: that the service refuses the token is no proof that it would give no other. */
+const sameAgain = (name: string) =>
+  new SignInError('unavailable', `its renewal has brought the same token once more: ${IS_CACHED} ${loginCommand(name)}`);
+
+/** Whether an access token was of this very sign-in, which has another one since. */
+const isReplaced = (holder: { signIn: SignIn } | undefined, { id, accessToken }: SignIn): boolean =>
+  holder?.signIn.id === id && holder.signIn.accessToken !== accessToken;
 
 class AnotherPersonError extends SignInError {
   constructor() {
@@ -429,7 +473,8 @@ export function renewed(signIn: SignIn, answer: TokenAnswer, used: string, nowMs
     ...pairOf(answer, nowMs),
     refreshToken: answer.refreshToken ?? used,
     previous: used,
-    unprovenSince: signIn.unprovenSince ?? nowMs,
+    // Whose the same one is has been asked.
+    ...(answer.accessToken === signIn.accessToken ? {} : { unprovenSince: signIn.unprovenSince ?? nowMs }),
   };
 }
 

@@ -32,6 +32,7 @@ function documentCollection(resource: Resource): Collection {
     windowDays: windowDaysOf(resource),
     newestDay: resource.dated ? `max(${quoteName(resource.dayField)})::VARCHAR` : undefined,
     dayColumn: resource.dated ? resource.dayField : undefined,
+    endColumn: resource.endsAt,
     dataType: resource.dataType,
     scope: resource.scope,
     collect: (window, context) => new DocumentWindow(resource, window, context).collect(window.earlier),

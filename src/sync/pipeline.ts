@@ -64,6 +64,8 @@ export interface Collection {
   newestDay: string | undefined;
   /** The column with the day of a document; undefined where there are none, or rows that come with their readings. */
   dayColumn: string | undefined;
+  /** The column that is null while a document goes on, where it may for weeks. */
+  endColumn?: string | undefined;
   /** The name in events; undefined where there are none. */
   dataType: string | undefined;
   /** What a person must have allowed for it to be read. */

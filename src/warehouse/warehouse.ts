@@ -104,6 +104,10 @@ export class Warehouse {
   /** Noted while it is compacted. */
   #committed: Committed | undefined;
   #commits = 0;
+  /** Whether another machine writes to it. */
+  readonly #isOfOthers: boolean;
+  /** The newest commit of others that counts as one. */
+  #noticed: number | undefined;
   #databaseVersion: Promise<string> | undefined;
 
   private constructor(options: WarehouseOptions, mappings: readonly Mapping[], opened: Opened) {
@@ -129,7 +133,15 @@ export class Warehouse {
       onCommitted: (...what) => this.#committed?.add(...what),
     });
     this.#reader = new SharedConnections(store);
-    this.#copies = new SnapshotCopies({ store, mappings, clock, beforeTable: this.#ensureRoom, published });
+    this.#isOfOthers = options.refusal !== undefined;
+    this.#copies = new SnapshotCopies({
+      store,
+      mappings,
+      clock,
+      beforeTable: this.#ensureRoom,
+      published,
+      isOfOthers: this.#isOfOthers,
+    });
   }
 
   /**
@@ -143,7 +155,8 @@ export class Warehouse {
     const store = await openStore(options, mappings);
     let warehouse: Warehouse | undefined;
     try {
-      const handover = tellHandover(store.commits?.found);
+      // Who only reads a lake has no commit to know it by.
+      const handover = options.refusal ? undefined : tellHandover(store.commits?.found);
       const connection = await store.connect();
       // A lake may be larger than this disk, and its keeper has copies of it elsewhere.
       const beforeUpgrade = async (format: number | null) => (options.lake ? undefined : keepCopy(store, connection, format, options));
@@ -335,6 +348,15 @@ export class Warehouse {
     return this.#commits;
   }
 
+  /** Where another machine writes: what it has committed since this was called last is told and copied from here on. */
+  async noticeOthers(): Promise<void> {
+    const newest = await this.#store.newest?.();
+    if (newest === this.#noticed) return;
+    this.#noticed = newest;
+    this.#commits++;
+    this.#kept.forget();
+  }
+
   mapping(name: string): Mapping {
     return this.mappings.find(({ table }) => table === name) ?? missing(name);
   }
@@ -451,7 +473,7 @@ export class Warehouse {
     const { publication } = this.#copies;
     const commits = this.#store.commits?.last;
     await this.#store.close();
-    leaveHandover(this.path, { schema: this.#schema, publication, commits });
+    if (!this.#isOfOthers) leaveHandover(this.path, { schema: this.#schema, publication, commits });
   }
 }
 

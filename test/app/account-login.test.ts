@@ -133,6 +133,20 @@ test('a sign-in that the service has ended parks its account alone, says what to
   expect(await harness.backfill(DAYS)).toMatchObject({ state: 'complete', failures: [] });
 });
 
+test('a sign-in that its service took for ended by mistake is renewed once its account is resumed', async () => {
+  const setting = await openSignedInHarness(folder, 'mistaken');
+  const { harness, server } = setting;
+  await setting.login('ada');
+  server.fault = { status: 400, body: '{"error":"invalid_grant"}' };
+  advance(130);
+  await harness.backfill(DAYS);
+  expect((await accounts(harness))[0]?.slice(2)).toEqual(['parked', 'sign in again: ringneck account login ada']);
+  server.fault = undefined;
+  expect(await harness.commands.resumeAccounts({ parked: true })).toMatchObject([{ user_id: 'ada', state: 'active' }]);
+  expect(await harness.backfill(DAYS)).toMatchObject({ state: 'complete', failures: [] });
+  expect(server.asked).toEqual(['authorization_code', 'refresh_token']);
+});
+
 test('a token that is dead without its service’s saying that it expired is renewed before its account is parked', async () => {
   const setting = await openSignedInHarness(folder, 'silent');
   const { harness, server, answer } = setting;
@@ -490,6 +504,70 @@ test('a sign-in or renewal that is answered with the tokens of another account i
   expect(await signIns.renewRefused(bens.accessToken)).toBe(true);
   vi.mocked(performance.now).mockRestore();
   expect(await server.findPerson(secrets.find('ben')!)).toBe('ben-1');
+});
+
+test('a renewal that is answered with what an account had before is not kept, and both sign-ins live on', async () => {
+  const { harness, server, login } = await openSignedInHarness(folder, 'older-answers');
+  const { secrets } = harness.app;
+  const signIns = await harness.app.signIns();
+  const token = (name: string) => secrets.findSignIn(name)?.accessToken ?? '';
+  const clock = vi.spyOn(performance, 'now');
+  onTestFinished(() => clock.mockRestore());
+  const later = () => clock.mockReturnValue(performance.now() + 60_000);
+  await login('ada');
+  const { accessToken, refreshToken } = secrets.findSignIn('ada')!;
+  expect(await signIns.renewRefused(accessToken)).toBe(true);
+  server.person = { id: 'ben-1' };
+  await login('ben');
+  const answer = { accessToken, refreshToken: refreshToken ?? undefined, expiresIn: 120, scopes: undefined };
+  const refresh = vi.spyOn(OAuthClient.prototype, 'refresh').mockImplementation(async () => answer);
+  later();
+  expect(await signIns.renewRefused(token('ben')).catch(error => error.message)).toBe(
+    'the service answered with the tokens of ada, which are not kept for ben: is there a cache before RINGNECK_TOKEN_URL? If it stays so: ringneck account login ben',
+  );
+  expect(await signIns.renewRefused(token('ada')).catch(error => error.message)).toBe(
+    'the service answered with tokens that ada had before: is there a cache before RINGNECK_TOKEN_URL? If it stays so: ringneck account login ada',
+  );
+  refresh.mockRestore();
+  later();
+  expect([await signIns.renewRefused(token('ben')), await signIns.renewRefused(token('ada'))]).toEqual([true, true]);
+  expect([await server.findPerson(token('ben')), await server.findPerson(token('ada'))]).toEqual(['ben-1', 'ada-1']);
+});
+
+test('a renewal that brings the same tokens once more parks nobody, and the next one that brings others is taken', async () => {
+  const { harness, server, login } = await openSignedInHarness(folder, 'same-again');
+  const { secrets } = harness.app;
+  await login('ada');
+  const { accessToken, refreshToken } = secrets.findSignIn('ada')!;
+  const answer = { accessToken, refreshToken: refreshToken ?? undefined, expiresIn: 120, scopes: undefined };
+  const refresh = vi.spyOn(OAuthClient.prototype, 'refresh').mockImplementation(async () => answer);
+  advance(75);
+  await (await harness.app.signIns()).renewDue();
+  advance(50);
+  const range = { from: '2025-02-01', to: '2025-02-02', collections: ['daily_sleep'] };
+  expect(await harness.backfill(range)).toMatchObject({ state: 'failed' });
+  advance(61);
+  expect(await harness.backfill(range)).toMatchObject({ state: 'failed' });
+  expect(await accounts(harness)).toEqual([['ada', 'ada-1', 'active', null]]);
+  refresh.mockRestore();
+  advance(61);
+  expect(await harness.backfill(range)).toMatchObject({ state: 'complete' });
+  expect(await server.findPerson(secrets.find('ada') ?? '')).toBe('ada-1');
+});
+
+test('a code that is answered with what another account had before takes nothing of theirs back', async () => {
+  const { harness, server, login } = await openSignedInHarness(folder, 'older-code');
+  const { secrets } = harness.app;
+  await login('ada');
+  const { accessToken, refreshToken } = secrets.findSignIn('ada')!;
+  expect(await (await harness.app.signIns()).renewRefused(accessToken)).toBe(true);
+  const answer = { accessToken, refreshToken: refreshToken ?? undefined, expiresIn: 120, scopes: undefined };
+  const exchange = vi.spyOn(OAuthClient.prototype, 'exchange').mockResolvedValueOnce(answer);
+  const revoke = vi.spyOn(OAuthClient.prototype, 'revoke');
+  onTestFinished(() => void [exchange, revoke].map(spy => spy.mockRestore()));
+  await expect(login('ben')).rejects.toThrow('nothing was stored');
+  expect([secrets.names(), secrets.listEnded(), revoke.mock.calls]).toEqual([['ada'], [], []]);
+  expect(await server.findPerson(secrets.findSignIn('ada')?.accessToken ?? '')).toBe('ada-1');
 });
 
 /** Has the next call of a method of the client wait; `open` lets it go on. */

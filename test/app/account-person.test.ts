@@ -292,7 +292,7 @@ test('one person under a second name is refused with the first one’s name, wha
   const refused = (name: string) => ({
     code: 1,
     stdout: '',
-    stderr: `ringneck: the token is of the same person as the account dev, and nothing was stored: to give dev this token, ringneck account add dev; to read the person as ${name}, first ringneck account remove dev\n`,
+    stderr: `ringneck: the token is of the same person as the account dev, and nothing was stored: to give dev this token, ringneck account add dev; to read its person as ${name}, ringneck account move dev ${name}\n`,
   });
   expect(await add('dev')).toEqual({ code: 0, stdout: 'dev active\n', stderr: '' });
   expect(await add('p08')).toEqual(refused('p08'));
@@ -303,6 +303,32 @@ test('one person under a second name is refused with the first one’s name, wha
   expect((await add('dev')).stderr).toContain('as the account p08, and nothing was stored');
   expect(JSON.parse((await add('amy', ben, '--json')).stdout)).toMatchObject({ state: 'active', tried: true, same_person: null });
   expect(await list()).toMatchObject([{ user_id: 'amy' }, { user_id: 'p08', service_user_id: ada!.userId }]);
+});
+
+test('where rows of a removed account are of who is read by another name now, that is said, until they are erased', async () => {
+  const sandbox = await startSandbox({ count: 1, from: '2025-01-01', to: '2025-01-03' });
+  onTestFinished(() => sandbox.close());
+  const env = { RINGNECK_DATA: join(folder, 'counted-twice'), RINGNECK_SERVICE_URL: sandbox.url };
+  const { token } = sandbox.people[0]!;
+  const twice = 'p06, which was removed, has rows of the same person as q06: the same days count twice';
+  const examine = async () => {
+    const { results } = JSON.parse((await runHere(['doctor', '--json'], { env })).stdout) as { results: Record<string, string>[] };
+    return results.filter(({ check }) => check === 'accounts').map(({ state, message, fix }) => [state, message, fix ?? null]);
+  };
+  await runHere(['account', 'add', 'p06', '--from', '2025-01-01'], { env, input: token });
+  await runHere(['account', 'remove', 'p06'], { env });
+  expect(await runHere(['account', 'add', 'q06'], { env, input: token })).toEqual({
+    code: 0,
+    stdout: 'q06 active\n',
+    stderr: `warning: ${twice}: ringneck account remove p06 --erase\n`,
+  });
+  expect(await examine()).toEqual([
+    ['ok', '1 of 1 accounts are well', null],
+    ['warn', twice, 'ringneck account remove p06 --erase'],
+  ]);
+  await runHere(['account', 'remove', 'p06', '--erase', '--yes'], { env });
+  expect(await examine()).toEqual([['ok', '1 of 1 accounts are well', null]]);
+  expect((await runHere(['account', 'add', 'q06'], { env, input: token })).stderr).toBe('');
 });
 
 test('where the service tells only after a while that a person has another account, the second one waits, until it is removed', async () => {
@@ -390,7 +416,7 @@ test('the very token of another account is refused by its name, also where the s
     code: 1,
     stdout: '',
     stderr:
-      'ringneck: the account ada has the same token, and nothing was stored: to read its person as ben, first ringneck account remove ada\n',
+      'ringneck: the account ada has the same token, and nothing was stored: to read its person as ben, ringneck account move ada ben\n',
   });
   await runHere(['account', 'resume', 'ada'], { env });
   expect((await add('ada', 'token-of-ada')).stdout).toMatch(/^ada /);

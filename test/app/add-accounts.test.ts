@@ -83,6 +83,16 @@ test('a file with a wrong line, or that others can read, adds nobody, and no tok
   expect(await add()).toEqual({
     ...{ code: 2, stdout: '', stderr: `ringneck: ${file} is to hold tokens, and is open to others (0640): chmod go= ${file}\n` },
   });
+  // Columns that were exchanged.
+  const swapped = write('name,token,birth_year', 'eyJhbGciOi.J9+secret/in=the.column,ada,rn_CSpG3Rh5g7secret');
+  chmodSync(swapped, 0o600);
+  expect((await runHere(['account', 'add', '--file', swapped], { env })).stderr).toBe(
+    [
+      `${swapped}, line 2, name (not shown): wanted the name of an account: 1 to 64 letters, digits, ".", "_" or "-"`,
+      `${swapped}, line 2, birth_year (not shown): wanted a whole number from 1900 to ${new Date().getUTCFullYear()}`,
+      `ringneck: ${swapped}: nothing was done: put right what is named above, and try again\n`,
+    ].join('\n'),
+  );
   // Without its first line a file has a token there.
   const headless = write('ada,rn_CSpG3Rh5g7secret');
   chmodSync(headless, 0o600);

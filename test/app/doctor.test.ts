@@ -21,7 +21,7 @@ import { openHarness } from '../support/harness.ts';
 import { openListeningHarness, TOKENS } from '../support/listening-harness.ts';
 import { runHere } from '../support/run-here.ts';
 import { tempFolder } from '../support/temp-folder.ts';
-import { newPath, openWarehouse, withDuckDB } from '../support/warehouse.ts';
+import { newPath, openWarehouse, resourceNamed, withDuckDB } from '../support/warehouse.ts';
 
 const folder = tempFolder();
 let folders = 0;
@@ -221,6 +221,11 @@ test('a client is tried with a code that nobody gave, and the half of it is name
   ]);
   expect(said(await checkClient({ ...settings, clientId: 'nobody' }))).toEqual([
     `${refused} the service knows no client nobody (it says: client authentication failed)`,
+  ]);
+  // The page refuses also who gives a redirect address that is not registered.
+  const redirectUrl = `${settings.redirectUrl}/another`;
+  expect(said(await checkClient({ ...settings, redirectUrl, clientSecret: 'another' }))).toEqual([
+    `${refused} the id or the secret is wrong (it says: client authentication failed)`,
   ]);
   // A sign-in page that shows itself to any client tells nothing of this one.
   const authorizeUrl = await serve((_, response) => response.end('<p>Who are you?'));
@@ -447,6 +452,15 @@ test('documents that could not be stored, and those that two persons have in com
     ...['ada', 'ada-again', 'cleo', 'dan'].map((user, i) => ({ table: 'daily_sleep', row: row(user, 'a', i) })),
     ...['ada', 'ben'].flatMap((user, i) => ['s', 't'].map((id, j) => ({ table: 'session', row: row(user, id, 10 + 2 * i + j) }))),
   ]);
+  // What a moment tells apart is two people's at one moment.
+  const level = { timestamp: '2025-01-01T12:00:00Z', timestamp_unix: 1_735_732_800_000, level: 80 };
+  for (const userId of ['ada', 'ben'])
+    await warehouse.storeDocuments({
+      userId,
+      resource: resourceNamed('ring_battery_level'),
+      requestedAt: warehouse.clock.lease(),
+      documents: [level],
+    });
   const common = (one: string, other: string, documents: string) => `warn documents: ${one} and ${other} have ${documents}`;
   expect(said(await checkDocuments({ warehouse }))).toEqual([
     common('ada', 'ben', '2 documents in common (session)'),

@@ -36,6 +36,22 @@ test('status and doctor say until when a token is good and when it was renewed',
   ]);
 });
 
+test('a sign-in that the service has ended is not said to be kept alive, nor that another command mends it', async () => {
+  const { harness, login, server } = await openSignedInHarness(folder, 'ended');
+  await login('ada');
+  await server.end(harness.app.secrets.find('ada') ?? '');
+  vi.setSystemTime(Date.now() + 80_000);
+  await (await harness.app.signIns()).renewDue();
+  expect(await harness.commands.listAccounts({})).toMatchObject([{ state: 'parked', reason: 'sign in again: ringneck account login ada' }]);
+  expect(await checkSignIns(harness.app)).toEqual([]);
+  const { accounts } = await harness.commands.status({});
+  expect(accounts[0]?.sign_in).toMatchObject({ is_renewed: false, problem: null });
+  const { sentences } = await harness.commands.why({ name: 'ada' });
+  expect(sentences.filter(sentence => sentence.includes('account login'))).toEqual([
+    'ada is parked since 2025-03-01T12:01Z, and not read (sign in again: ringneck account login ada).',
+  ]);
+});
+
 test('an end that is beyond every calendar is none that is known', async () => {
   const { harness, login } = await openSignedInHarness(folder, 'endless');
   await login('ada');

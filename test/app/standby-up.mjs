@@ -10,5 +10,5 @@ const leaseTimes = { lastsMs: Number(lastsMs), renewMs: lastsMs / 5, lookMs: las
 const log = createLog({ level: 'info', pretty: false });
 await interruptible(signal => runUp({ settings: readSettings(process.env), log, leaseTimes }, signal)).catch(error => {
   log.error(error.message);
-  process.exitCode = error.exitCode ?? 1;
+  process.exit(error.exitCode ?? 1);
 });

@@ -1,15 +1,19 @@
-import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
-import { connect, createServer, type Socket } from 'node:net';
-import { hostname, tmpdir } from 'node:os';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest';
 import type { AppCommands } from '../../src/app/commands.ts';
 import { connectControl } from '../../src/app/control/connect-control.ts';
-import { shareRedis } from '../queue/redis-server.ts';
+import { noteLake, placeOf } from '../../src/app/lake/place.ts';
+import { Standby } from '../../src/app/lake/standby.ts';
+import { readSettings } from '../../src/base/config.ts';
+import { silentLog } from '../../src/base/log.ts';
+import type { Catalogue } from '../../src/machines/catalogue.ts';
+import { hasRedis, shareRedis } from '../queue/redis-server.ts';
 import { SECRET, signed } from '../receiver/signed.ts';
+import { openConsoleHere } from '../support/console-harness.ts';
 import { openHarness } from '../support/harness.ts';
 import { hasLake, lakeSettings, newLake, testPostgres } from '../support/lake.ts';
 import { type Running, startRingneck } from '../support/ringneck.ts';
@@ -19,6 +23,7 @@ import { hashTables } from '../support/table-hash.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { until } from '../support/until.ts';
 import { withDuckDB } from '../support/warehouse.ts';
+import { openWay, openWayToPostgres } from '../support/way.ts';
 import { isWhole } from '../support/whole.ts';
 
 const folder = tempFolder();
@@ -135,6 +140,101 @@ test.skipIf(!hasLake)(
   600_000,
 );
 
+test.skipIf(!hasLake)(
+  'who waits tells what is stored now, and has nothing of who is erased meanwhile',
+  async () => {
+    const machine = await openMachines();
+    const [first, second] = [machine('first'), machine('second')];
+    const a = first.up();
+    await a.said(WORKS);
+    const b = second.up();
+    await b.said('standby: ');
+    const ask = async ({ cli }: Machine, sql: string) => {
+      const { stdout } = await cli(['sql', sql, '--format', 'csv']);
+      return stdout.trim().split(/\r?\n/).slice(1);
+    };
+    const ACCOUNTS = `SELECT user_id || ' ' || state FROM sync.accounts ORDER BY 1`;
+    const told = async () => {
+      const { accounts } = JSON.parse((await second.cli(['status', '--json'])).stdout);
+      return accounts.map(({ user_id, state }: { user_id: string; state: string }) => `${user_id} ${state}`);
+    };
+    /** One that takes its time is made while the last one is still an answer. */
+    const untilAsked = (sql: string, answer: string[]) =>
+      until(`${sql} is answered by ${answer}`, async () => String(await ask(second, sql)) === String(answer));
+    expect([await told(), await ask(second, ACCOUNTS)]).toEqual([[], []]);
+    for (const [i, name] of ['ada', 'ben'].entries()) await first.cli(['account', 'add', name], sandbox.people[i]!.token);
+    expect(await told()).toEqual(['ada active', 'ben active']);
+    await untilAsked(ACCOUNTS, ['ada active', 'ben active']);
+    expect(await backfill(first, '2025-01-02')).toMatchObject({ state: 'complete' });
+    await first.cli(['account', 'pause', 'ben']);
+    const NIGHTS = 'SELECT DISTINCT user_id FROM sleep ORDER BY 1';
+    expect(await told()).toEqual(['ada active', 'ben paused']);
+    await untilAsked(ACCOUNTS, ['ada active', 'ben paused']);
+    await untilAsked(NIGHTS, ['ada', 'ben']);
+
+    const snapshot = join(second.data, 'snapshot.duckdb');
+    const sessions = join(second.data, 'console-sessions');
+    mkdirSync(sessions, { mode: 0o700 });
+    writeFileSync(join(sessions, 'of-ada'), JSON.stringify({ role: 'person', person: 'ada' }));
+    writeFileSync(join(second.data, 'sql_history'), 'FROM sleep\n');
+    expect(existsSync(snapshot)).toBe(true);
+    expect((await first.cli(['account', 'remove', 'ada', '--erase', '--yes'])).stdout).toContain('ada');
+    await b.said('somebody was erased or moved on another machine');
+    expect([existsSync(snapshot), existsSync(join(second.data, 'sql_history')), readdirSync(sessions)]).toEqual([false, false, []]);
+    expect(readFileSync(join(second.data, 'accounts.secret'), 'utf8')).not.toContain('"ada"');
+    expect([await told(), await ask(second, NIGHTS)]).toEqual([['ben paused'], ['ben']]);
+    b.kill('SIGTERM');
+    await b.end();
+    // Who has erased itself has nothing to be removed.
+    a.kill('SIGTERM');
+    await a.end();
+    const again = first.up();
+    await again.said(WORKS);
+    expect(again.stderr).not.toContain('on another machine');
+    again.kill('SIGTERM');
+    await again.end();
+  },
+  600_000,
+);
+
+test('tokens that were asked for before a machine takes over do not take the place of newer ones', async () => {
+  const data = join(folder, 'late');
+  const settings = readSettings({ RINGNECK_DATA: data, RINGNECK_WAREHOUSE: `ducklake:postgres://ring@/late?host=/nowhere&data=${folder}` });
+  noteLake(data, placeOf(settings)!, { joined: true });
+  writeFileSync(join(data, 'accounts.secret'), 'newer');
+  const answering: ((rows: object[]) => void)[] = [];
+  const query = async (sql: string) => (sql.includes('name, content') ? new Promise<object[]>(resolve => answering.push(resolve)) : []);
+  const standby = new Standby({ settings, log: silentLog }, { query } as unknown as Catalogue, { host: 'another', pid: 1, since: '' });
+  const told = expect(standby.commands.status()).rejects.toThrow('takes over the lake');
+  await until('they are asked for', () => answering.length > 0);
+  await standby.close();
+  answering[0]!([{ name: 'accounts.secret', content: 'older' }]);
+  await told;
+  expect(readFileSync(join(data, 'accounts.secret'), 'utf8')).toBe('newer');
+});
+
+test.skipIf(!hasLake)(
+  'who looks at their own data is out once their name is given again at another machine',
+  async () => {
+    // It does not say whose a token is.
+    const other = await startSandbox({ count: 3, from: '2025-01-01', to: '2025-01-02', settings: { specificationOnly: true } });
+    onTestFinished(() => other.close());
+    const [adas, next, cleos] = other.people.map(({ token }) => token);
+    const machine = await openMachines();
+    const [first, second] = [machine('first'), machine('second')];
+    for (const { env } of [first, second]) env.RINGNECK_SERVICE_URL = other.url;
+    await second.cli(['account', 'add', 'ada'], adas);
+    const console = await openConsoleHere(second.data, { settings: readSettings(second.env) });
+    const ada = await console.enter({ role: 'person', person: 'ada' });
+    expect((await ada.ask('GET session')).status).toBe(200);
+    await first.cli(['account', 'add', 'cleo'], cleos);
+    await first.cli(['account', 'remove', 'ada']);
+    expect((await first.cli(['account', 'add', 'ada'], next)).stdout).toBe('ada active\n');
+    expect((await ada.ask('GET session')).status).toBe(401);
+  },
+  600_000,
+);
+
 /** An event, as the service signs it at this moment. */
 function eventOf(object_id: string) {
   const event = { event_type: 'update', data_type: 'sleep', object_id, event_time: '2025-05-31T23:59:30+00:00', user_id: 'nobody' };
@@ -187,48 +287,37 @@ test.skipIf(!hasLake)('every machine takes events, and each of them is worked of
   expect((await b.end()).code).toBe(0);
 });
 
-/** A way to Postgres that can be cut: what is connected stays so, and nothing comes through any more. */
-async function openWay(): Promise<{ folder: string; cut(): void }> {
-  const way = mkdtempSync(join(tmpdir(), 'ringneck-way-'));
-  const name = '.s.PGSQL.5432';
-  const sockets = new Set<Socket>();
-  let isCut = false;
-  const server = createServer(socket => {
-    const inner = connect(join(testPostgres().folder, name));
-    for (const [from, to] of [
-      [socket, inner],
-      [inner, socket],
-    ] as const) {
-      sockets.add(from);
-      from.on('data', bytes => isCut || to.write(bytes));
-      from.on('error', () => undefined);
-      from.on('close', () => to.destroy());
-    }
-  }).listen(join(way, name));
-  await once(server, 'listening');
-  onTestFinished(() => {
-    for (const socket of sockets) socket.destroy();
-    server.close();
-    rmSync(way, { recursive: true, force: true });
-  });
-  return {
-    folder: way,
-    cut: () => {
-      isCut = true;
-    },
-  };
-}
+test.skipIf(!hasLake)('a machine with another key neither waits nor takes over, and says which key is wanted', async () => {
+  const machine = await openMachines();
+  const [first, second] = [machine('first'), machine('second')];
+  second.env.RINGNECK_SECRET_KEY = 'another key, mistyped';
+  const a = first.up();
+  await a.said(WORKS);
+  // Nothing is sealed yet.
+  const b = second.up();
+  await b.said('standby: ');
+  expect((await first.cli(['account', 'add', 'ada'], sandbox.people[0]!.token)).stdout).toBe('ada active\n');
+  a.kill('SIGKILL');
+  const refusal = { code: 2, stderr: expect.stringContaining('set RINGNECK_SECRET_KEY to the text that is set on the other machines') };
+  expect(await b.end()).toMatchObject(refusal);
+  const again = first.up();
+  await again.said(WORKS);
+  expect(await second.up().end()).toMatchObject(refusal);
+  expect(JSON.parse((await first.cli(['status', '--json'])).stdout)).toMatchObject({ accounts: [{ user_id: 'ada', state: 'active' }] });
+  again.kill('SIGTERM');
+  expect((await again.end()).code).toBe(0);
+});
 
 test.skipIf(!hasLake || !isWhole)('a machine that is cut off from Postgres ends, and another one works', async () => {
   const machine = await openMachines();
-  const way = await openWay();
-  const [first, second] = [machine('first', way.folder), machine('second')];
+  const { way, folder: socket } = await openWayToPostgres();
+  const [first, second] = [machine('first', socket), machine('second')];
   const a = first.up();
   await a.said(WORKS);
   const b = second.up();
   await b.said('standby: ');
   const atA = urlOf(a, WORKS);
-  way.cut();
+  way.behaviour = 'cut';
   expect(await send(atA, eventOf('which cannot be kept'))).not.toBe(204);
   // A thread that waits for Postgres is not waited for.
   expect(await a.end()).toMatchObject({
@@ -292,4 +381,28 @@ test.skipIf(!hasLake || !isWhole)(
     expect(new Set(stored).size).toBe(stored.length);
   },
   600_000,
+);
+
+test.skipIf(!hasLake || !hasRedis || !isWhole)(
+  'a machine that is cut off from Redis alone ends, and one that reaches it works',
+  async () => {
+    const machine = await openMachines();
+    const [first, second] = [machine('first'), machine('second')];
+    const { RINGNECK_QUEUE_URL: queue = '' }: Record<string, string> = first.env;
+    const { port, hostname: host, pathname } = new URL(queue);
+    const way = await openWay({ port: Number(port), host }, { port: 0, host: '127.0.0.1' });
+    Object.assign(first.env, { RINGNECK_QUEUE_URL: `redis://127.0.0.1:${way.port}${pathname}` });
+    const a = first.up();
+    await a.said(WORKS);
+    const b = second.up();
+    await b.said('standby: ');
+    way.behaviour = 'cut';
+    expect(await send(urlOf(a, WORKS), eventOf('which waits for a queue'))).toBe(204);
+    expect(await a.end()).toMatchObject({ code: 75, stderr: expect.stringContaining('Redis does not answer this machine, and answers') });
+    await b.said(WORKS);
+    const waiting = async () => JSON.parse((await second.cli(['status', '--json'])).stdout).webhooks.waiting;
+    await until('the event is worked off', async () => (await waiting()) === 0);
+    b.kill('SIGTERM');
+    expect((await b.end()).code).toBe(0);
+  },
 );

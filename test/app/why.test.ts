@@ -80,6 +80,23 @@ test('status --problems shows the collections that failed, and says so where not
   const { stdout } = await runHere(['status', '--problems'], { env });
   expect(stdout).toMatch(/^ada: active\n.*\n {2}daily_stress +failed/);
   expect(stdout).not.toMatch(/daily_readiness/);
+  await runHere(['account', 'pause', 'ada'], { env });
+  expect((await runHere(['status', '--problems'], { env })).stdout).toMatch(/^ada: paused \(paused by command\)\n\nqueue: /);
+});
+
+test('status --problems says what is wrong with the service where nothing is with any account', async () => {
+  const sandbox = await startSandbox({ count: 1, from: '2025-03-01', to: '2025-03-08', now: () => NOON });
+  onTestFinished(() => sandbox.close());
+  const service = await startFaultService({}, { upstream: sandbox.url });
+  const env = { RINGNECK_DATA: join(folder, 'away'), RINGNECK_SERVICE_URL: service.url };
+  const add = () => runHere(['account', 'add', 'ada'], { env, input: sandbox.people[0]!.token });
+  await add();
+  await runHere(['backfill', '--from', '2025-03-01'], { env });
+  await service.close();
+  await add();
+  expect((await runHere(['status', '--problems'], { env })).stdout).toMatch(
+    /^nothing is wrong with any account\nqueue: .*\nservice: cannot be reached since /s,
+  );
 });
 
 test('in a folder where nothing was begun a command that looks makes none, and says where to begin', async () => {

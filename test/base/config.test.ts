@@ -101,6 +101,9 @@ test('the secret key is never shown, nor a password in an address', () => {
   expect(refusal({ RINGNECK_QUEUE_URL: 'http://user:pa@ss?word@queue:6379/?password=word' })).toBe(
     'Wrong setting. RINGNECK_QUEUE_URL is "http://***@queue:6379/?***": expected a redis:// or rediss:// address.',
   );
+  for (const words of ['password=hidden host=h', "host=h PASSWORD = 'so hidden' user=u", "sslpassword='it\\'s hidden"]) {
+    expect(refusal({ RINGNECK_WAREHOUSE: `ducklake:postgres:dbname=ring ${words}` })).not.toContain('hidden');
+  }
   for (const address of [
     'redis:/u:hidden@queue',
     'u:hidden@queue',
@@ -310,7 +313,7 @@ test('a secret that is given twice, empty, wrong or unreadable is refused, witho
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const file = join(folder, 'secret');
   expect(refusal({ RINGNECK_SECRET_KEY_FILE: file })).toBe(
-    `Wrong setting. RINGNECK_SECRET_KEY_FILE cannot be read: ENOENT: no such file or directory, stat '${file}'.`,
+    `Wrong setting. RINGNECK_SECRET_KEY_FILE cannot be read: ENOENT: no such file or directory, open '${file}'.`,
   );
   writeFileSync(file, '\n');
   expect(refusal({ RINGNECK_SECRET_KEY_FILE: file })).toBe(`Wrong setting. RINGNECK_SECRET_KEY_FILE: ${file} is empty.`);

@@ -104,8 +104,10 @@ test.each([0o620, 0o602, 0o666])('a file that others can write (%o) is refused w
 
 test('of a file that others can read a secret is told, and nothing else', () => {
   expect(loadEnvFile({}, write('RINGNECK_PORT=1\n', 0o644))).toBeUndefined();
-  const path = write('RINGNECK_CLIENT_SECRET=very-secret\n', 0o644);
-  expect(loadEnvFile({}, path)).toEqual({ can: 'read', message: `${path} is open to others (0644)`, fix: `chmod go= ${path}` });
+  for (const name of ['RINGNECK_CLIENT_SECRET', 'RINGNECK_LAKE_PASSWORD']) {
+    const path = write(`${name}=very-secret\n`, 0o644);
+    expect(loadEnvFile({}, path)).toEqual({ can: 'read', message: `${path} is open to others (0644)`, fix: `chmod go= ${path}` });
+  }
   expect(loadEnvFile({}, write('RINGNECK_CLIENT_SECRET_FILE=secret.txt\n', 0o644))).toBeUndefined();
 });
 

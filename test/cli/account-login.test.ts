@@ -40,7 +40,9 @@ test('without a browser the address is shown, and the answer that is pasted adds
     'Open this address in a browser, on any machine, and sign in:\nADDRESS\n' +
       'The browser is then sent to an address that it may not be able to open. Paste that address here, or the code in it:\n',
   );
-  const again = await runHere(['account', 'login', 'ada', '--no-browser', '--json'], { env, input });
+  // Somebody presses Enter first.
+  const typed = async (said: { readonly stderr: string }) => `\n${await input(said)}`;
+  const again = await runHere(['account', 'login', 'ada', '--no-browser', '--json'], { env, input: typed });
   expect(JSON.parse(again.stdout)).toMatchObject({ user_id: 'ada', service_user_id: 'ada-1', state: 'active', reason: null });
 });
 

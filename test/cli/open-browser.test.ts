@@ -12,7 +12,8 @@ const folder = tempFolder();
 
 /** Opens an address in a browser of ours, and gives what that was started with and in. */
 async function open(url: string, data: string): Promise<string> {
-  const [browser, seen] = [join(folder, 'browser.sh'), join(data, 'seen')];
+  // A shell reads its script as it goes on: that of the test before may not be through with its own.
+  const [browser, seen] = [`${data}.sh`, join(data, 'seen')];
   writeFileSync(browser, `#!/bin/sh\n{ echo "$@"; env; } > ${seen}.new\nmv ${seen}.new ${seen}\n`);
   chmodSync(browser, 0o700);
   const env = {

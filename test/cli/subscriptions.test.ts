@@ -92,6 +92,12 @@ test('a callback that the service cannot verify: exit code 1, and what to check'
   expect([code, stdout]).toEqual([1, `0 of ${SUBSCRIPTIONS} subscriptions are active\n`]);
   expect(stderr).toContain('check RINGNECK_CALLBACK_URL, the reverse proxy and RINGNECK_VERIFICATION_TOKEN');
   expect(stderr).not.toContain('not-for-logs');
+  const of45 =
+    /^ *(\w+ \w+, ){4}\w+ \w+ and 40 more +refused +the service could not verify our callback: check .* \(POST .* answered 422\)/;
+  expect(stderr.trimEnd().split('\n')).toEqual([expect.stringMatching(/^subscriptions +state +reason$/), expect.stringMatching(of45)]);
+  expect(stderr.match(/\(it says: /g)).toHaveLength(1);
+  const { stdout: status } = await runHere(['status'], { env });
+  expect(status.split('\n').filter(line => line.includes('refused '))).toEqual([expect.stringMatching(of45)]);
 });
 
 test('list and remove work without up; ensure does not', async () => {

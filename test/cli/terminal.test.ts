@@ -112,13 +112,14 @@ test.runIf(able)('init asks for each setting, again for what is wrong, and shows
     [login[0], 'ada\r'],
     ['Read the last 30 days at once? [Y/n] ', '\r'],
     ['or the code in it:', '\r'],
+    ['or the code in it:', 'ringneck up\r'],
   ];
   // Others may listen at the usual port.
   const env = { RINGNECK_REDIRECT_URL: `http://127.0.0.1:${await findFreePort()}/callback` };
   const again = await atTerminal(200, ['init', '--env-file', join(folder, 'again.env')], env, [...typed, zone, ...failing]);
   expect(again.code).toBe(1);
   expect(again.plain).toMatch(
-    /With systemd, .*With cron, .*ringneck: there is no code in the answer, and nothing was stored: ringneck account login ada/s,
+    /With systemd, .*With cron, .*ringneck: what was typed is neither .*, and nothing was stored: ringneck account login ada/s,
   );
 });
 

@@ -88,6 +88,8 @@ test.each<[string[], string]>([
   [['bakfill'], "unknown command 'bakfill' (Did you mean backfill?)"],
   [['account', 'ad'], "unknown command 'ad' (Did you mean add?)"],
   [['backfill', '--lats', '3'], "unknown option '--lats' (Did you mean --last?)"],
+  [['nosuch'], "unknown command 'nosuch': --help shows those there are"],
+  [['status', '--xyzzy'], "unknown option '--xyzzy': --help shows those there are"],
   [
     ['backfill', '--from', '2025-02-30', '--to', '2025-03-01'],
     "option '--from <day>' argument '2025-02-30' is invalid. expected a day, YYYY-MM-DD",

@@ -94,6 +94,14 @@ test('a plan is good for its session and its action alone, and for two minutes',
   expect(await harness.read("SELECT state FROM sync.accounts WHERE user_id = 'ada'")).toEqual([['active']]);
 });
 
+test('what is planned is what the address says, whatever else is sent', async () => {
+  const { harness, served } = await openHere('named');
+  const operator = await served.enter();
+  const { plan } = (await operator.ask('POST actions/pause/plan', '', { name: 'resume', users: ['ada'] })).body;
+  expect((await operator.ask('POST actions/pause', '', { name: 'resume', plan })).status).toBe(200);
+  expect(await harness.read("SELECT state FROM sync.accounts WHERE user_id = 'ada'")).toEqual([['paused']]);
+});
+
 test('an account is paused and resumed, one at a time', async () => {
   const { harness, served } = await openHere('pause');
   const operator = await served.enter();

@@ -191,6 +191,23 @@ test('what comes every day and is not authorised makes a day half; another colle
   expect(of((await eve.ask('GET coverage', `?${two}&collection=heart_rate`)).body, 'letters')).toEqual([['ns']]);
 });
 
+test('a day of which the service offers nothing is not called empty, one of which it has nothing is', async () => {
+  const place = join(tempFolder(), 'unoffered');
+  const window = (collection: string, outcome: string) =>
+    `INSERT INTO sync.windows (run_id, user_id, collection, start_at, end_at, requested_at, read_at, committed_at, outcome, reason)
+     VALUES ('r-1', 'fay', '${collection}', '2025-01-01', '2025-01-03', '2025-01-05', '2025-01-05', '2025-01-05', '${outcome}', NULL)`;
+  await placeCoverage(place, [
+    "INSERT INTO sync.accounts (user_id, state, since) VALUES ('fay', 'active', '2025-01-01')",
+    window('vo2_max', 'not_offered'),
+    window('workout', 'complete'),
+  ]);
+  const reader = await (await openConsoleHere(place)).enter({ role: 'person', person: 'fay' });
+  const letters = async (collection: string) =>
+    of((await reader.ask('GET coverage', `?from=2025-01-01&to=2025-01-02&collection=${collection}`)).body, 'letters', 'missing');
+  expect(await letters('vo2_max')).toEqual([['uu', 0]]);
+  expect(await letters('workout')).toEqual([['ee', 0]]);
+});
+
 test('what is refused for one reason is one line, by whichever paths it was asked for', async () => {
   const refusals = join(tempFolder(), 'refusals');
   const refused = (collection: string) =>

@@ -106,6 +106,25 @@ test('a day has what was measured by 5 minutes, what happened, and where the rin
   });
 });
 
+test('a night that is stored again under another id is no nap, and is drawn once', async () => {
+  const night = (id: string, from: string, changes: object) =>
+    sleepOf('2025-03-09', `2025-03-09T${from}:00+01:00`, '2025-03-09T07:00:00+01:00', { id, ...changes });
+  const sleep = [
+    night('s', '01:00', { total_sleep_duration: 20_000, sleep_phase_30_sec: '1'.repeat(720) }),
+    night('again', '01:05', { total_sleep_duration: 19_000, sleep_phase_30_sec: '4'.repeat(710) }),
+    sleepOf('2025-03-09', '2025-03-09T14:00:00+01:00', '2025-03-09T14:30:00+01:00', { type: 'late_nap' }),
+  ];
+  const ann = await (await openConsoleHere(await placePeople({ ann: { sleep } }))).enter();
+  const { events } = (await ann.ask('GET people/ann/day/2025-03-09')).body;
+  expect(events.map(({ start, name }: Record<string, unknown>) => [start, name])).toEqual([
+    [at('2025-03-09T01:00:00+01:00'), 'night'],
+    [at('2025-03-09T14:00:00+01:00'), 'nap'],
+  ]);
+  const { sleeps, stages } = (await ann.ask('GET people/ann/raster')).body;
+  expect(sleeps.is_main).toEqual([true, false]);
+  expect(stages.letters).toBe('d?');
+});
+
 test('hours of today that have not come are no gap, those since the last measurement are', async () => {
   const folder = await placePeople({ ann: { ...DAY, sleep: [HEART] } });
   const gapsAt = async (now: string, day = '2025-03-09') => {

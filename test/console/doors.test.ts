@@ -63,6 +63,14 @@ test.skipIf(!isRootOfLinux)('a cookie that another user of the machine has got o
   expect([await statusFor(0), await statusFor(65_534)]).toEqual(['200', '401']);
 });
 
+test('a cookie of the same name that another port has set keeps nobody out', async () => {
+  const console = await openConsoleHere(newFolder());
+  const { cookie } = await console.enter();
+  const [name] = cookie.split('=');
+  const { status } = await console.send('GET', '/api/session', { headers: { cookie: `${name}=somebody-else; ${cookie}` } });
+  expect(status).toBe(200);
+});
+
 test('a session outlives the process that opened it', async () => {
   const data = newFolder();
   const first = await openConsoleHere(data);

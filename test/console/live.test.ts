@@ -77,6 +77,19 @@ test('a session follows ten times at most, and keeps nobody else from it', async
   expect((await follow(served.url, { cookie: other.cookie })).status).toBe(200);
 });
 
+test('who asks for the stream by HEAD is answered, and takes no place', async () => {
+  const served = await openConsoleHere(join(folder, 'head'));
+  const { cookie } = await served.enter({ role: 'reader' });
+  for (let count = 0; count < 10; count++) {
+    const asked = request(`${served.url}/api/stream`, { method: 'HEAD', headers: { cookie } }).end();
+    onTestFinished(() => void asked.destroy());
+    const [response] = await once(asked, 'response');
+    await once(response.resume(), 'end');
+    expect([response.statusCode, response.headers['content-type']]).toEqual([200, 'text/event-stream; charset=utf-8']);
+  }
+  expect((await follow(served.url, { cookie })).status).toBe(200);
+});
+
 test('whose session ends as something is told is let go, and nothing but that happens', async () => {
   const responses: ServerResponse[] = [];
   const server = createServer((_request, raw) => {

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import type { AppCommands } from '../../src/app/commands.ts';
 import { openConsoleHere } from '../support/console-harness.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { placePeople, sleepOf } from './people-by-hand.ts';
@@ -60,7 +61,7 @@ test('who needs a look comes first, each with the reason', async () => {
   ]);
   expect(textOf(body.sentence)).toBe(
     '2 of 6 people have last night. Heart rate variability (80 ms) is well above what is usual for ann. ' +
-      '2 have had no night for two days and more. Nothing is behind at the service.',
+      '2 have had no night for two days and more. No reading of the last 7 days has failed.',
   );
   expect(body.needs_a_look).toEqual([
     { id: 'ann', text: 'Heart rate variability (80 ms) is well above what is usual for ann.' },
@@ -119,18 +120,51 @@ test('a person is told of their own night alone', async () => {
   const { body } = await ann.ask('GET people');
   expect(idsOf(body)).toEqual(['ann']);
   expect(textOf(body.sentence)).toBe(
-    'Your last night is here. Heart rate variability (80 ms) is well above what is usual for you. Nothing is behind at the service.',
+    'Your last night is here. Heart rate variability (80 ms) is well above what is usual for you. No reading of the last 7 days has failed.',
   );
+});
+
+test('while much is read a person is told so, for what is shown is of before', async () => {
+  placed ??= placePeople(PEOPLE);
+  const told = async (kinds: string[], grant = {}) => {
+    const activeRuns = async () => kinds.map(kind => ({ kind }));
+    const commands = { activeRuns, isSnapshotOfAnother: async () => false } as unknown as AppCommands;
+    const served = await openConsoleHere(await (placed ?? ''), { now: () => NOW, commands });
+    return textOf((await (await served.enter(grant)).ask('GET people')).body.sentence);
+  };
+  // All others see each run.
+  expect(await told(['sweep', 'backfill'])).toMatch(/has failed\.$/);
+  expect(await told(['nightly'], { role: 'person', person: 'ann' })).toMatch(/has failed\. Data is being read just now\.$/);
+  expect(await told(['sweep'], { role: 'person', person: 'ann' })).toMatch(/has failed\.$/);
 });
 
 test('where nobody is followed the first sign-in is told, by the way that is set up', async () => {
   const none = await (await openConsoleHere(`${folder}/none`)).enter();
   expect((await none.ask('GET people')).body).toMatchObject({
     people: [],
-    first_run: { text: 'Takes the token of the first person:', command: 'ringneck account add NAME', can_invite: false },
+    first_run: { followed: 0, text: 'Takes the token of the first person:', command: 'ringneck account add NAME', can_invite: false },
   });
   const enrolment = { publicUrl: 'https://a.example', studyName: 'A', studyContact: 'b', studyText: undefined };
   const study = await (await openConsoleHere(`${folder}/study`, { settings: { enrolment } })).enter();
   // Without an owner there is nobody to make a link.
   expect((await study.ask('GET people')).body.first_run).toMatchObject({ command: 'ringneck account invite NAME', can_invite: false });
+});
+
+test('before the first snapshot it is told how many are followed, and of each question that there is none yet', async () => {
+  const commands = {
+    activeRuns: async () => [],
+    listAccounts: async () => ['active', 'parked', 'removed'].map(state => ({ state })),
+    isSnapshotOfAnother: async () => false,
+  } as unknown as AppCommands;
+  const { ask } = await (await openConsoleHere(`${folder}/unpublished`, { commands })).enter();
+  expect((await ask('GET people')).body.first_run).toMatchObject({ followed: 2 });
+  const told = {
+    error: {
+      kind: 'missing',
+      message: 'There is no snapshot yet.',
+      help: 'While ringneck up runs it is made by itself; ringneck snapshot makes it at once.',
+    },
+  };
+  for (const name of ['GET people/ann/night/newest', 'GET people/ann/raster', 'GET coverage', 'GET catalogue'])
+    expect((await ask(name)).body, name).toEqual(told);
 });

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, renameSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, inject, test } from 'vitest';
 import { Warehouse } from '../../src/warehouse/warehouse.ts';
@@ -157,4 +157,33 @@ test('a session that cannot be changed opens nothing by a former name, and neith
   expect((await run('account', 'remove', 'bob-zz', '--erase', '--yes')).code).toBe(0);
   expect((await run('account', 'list', '--json')).stdout).toContain('"anna"');
   expect(readdirSync(data).filter(name => /^(console-sessions|moving|erasing)/.test(name))).toEqual([]);
+});
+
+/** The files of a folder that processes of the console are for. */
+const answeredFrom = (data: string) =>
+  readdirSync('/proc')
+    .filter(pid => /^\d+$/.test(pid))
+    .flatMap(pid => {
+      try {
+        return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
+      } catch {
+        // It has ended.
+        return [];
+      }
+    })
+    .filter(path => path.startsWith(`${data}/`));
+
+test.runIf(process.platform === 'linux')('of a person who looks no more no process is left, and who comes again is answered', async () => {
+  const data = join(folder, 'idle');
+  let now = Date.UTC(2025, 0, 2, 12);
+  const console = await openConsoleHere(data, { now: () => now });
+  await placeTwoPeople(data, { asSnapshot: 'beside' });
+  const ada = await console.enter({ role: 'person', person: 'ada' });
+  const bob = await console.enter({ role: 'person', person: 'bob-zz' });
+  const reader = await console.enter({ role: 'reader' });
+  for (const visitor of [ada, bob, reader]) await visitor.ask('GET people');
+  expect(answeredFrom(join(data, 'person-files'))).toHaveLength(2);
+  now += 300_000;
+  await expect.poll(() => answeredFrom(data), { timeout: 10_000 }).toEqual([join(data, 'snapshot.duckdb')]);
+  expect(names((await ada.ask('GET people')).body)).toEqual(['ada']);
 });

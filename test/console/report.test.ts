@@ -235,6 +235,7 @@ test('of a month without data the page says so', async () => {
   expect(sentenceOf(stdout)).toBe('No night of February 2024 is stored.');
   expect(stdout.match(/<tr data-day/g)).toHaveLength(29);
   expect(noteOf(stdout, 'Missing')[0]).toBe('No night, 1–29 Feb: not asked for since the day was over.');
+  expect(noteOf(stdout, 'Unusual')).toEqual(['Nothing is judged before there are 14 nights.']);
 });
 
 test('the file is for its owner alone, and replaces another only by --force', async () => {

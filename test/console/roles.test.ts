@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import type { AppCommands } from '../../src/app/commands.ts';
 import { type Role, roles } from '../../src/console/api/route.ts';
 import { routes } from '../../src/console/api/routes.ts';
 import { openConsoleHere } from '../support/console-harness.ts';
@@ -45,4 +46,17 @@ test('nobody asks a route that is not theirs, and each route says whose it is', 
       if (name === 'DELETE session') return;
     }
   }
+});
+
+test('who is new stays in while the snapshot does not have them yet, and is out once there is no such account', async () => {
+  let accounts = [{ user_id: 'cleo' }];
+  const commands = { listAccounts: async () => accounts, readHindrances: async () => ({}) } as unknown as AppCommands;
+  const console = await openConsoleHere(await placePeople(PEOPLE), { commands });
+  const cleo = await console.enter({ role: 'person', person: 'cleo' });
+  expect(await cleo.ask('GET session')).toMatchObject({
+    status: 503,
+    body: { error: { kind: 'later', message: 'nothing of cleo is in the snapshot yet' } },
+  });
+  accounts = [];
+  expect((await cleo.ask('GET session')).status).toBe(401);
 });

@@ -57,9 +57,36 @@ test.each([
   expect(await ann.ask('GET people/ann/trends', query)).toMatchObject({ status, body: { error: { message } } });
 });
 
+test('what an unfinished day has come to is no value of it, by day or by week', async () => {
+  // 2025-05-12 is a Monday; of the Wednesday there are 7 hours.
+  const activity = (day: string, steps: number, seconds: number) => ({
+    ...{ id: day, day, steps, timestamp: `${day}T04:00:00+02:00`, active_calories: 1 },
+    ...{ non_wear_time: 0, resting_time: seconds, sedentary_time: 0, low_activity_time: 0, medium_activity_time: 0, high_activity_time: 0 },
+  });
+  const activities = [activity('2025-05-12', 9000, 86_400), activity('2025-05-13', 11_000, 86_400), activity('2025-05-14', 1000, 25_200)];
+  const ann = await (await openConsoleHere(await placePeople({ ann: { daily_activity: activities } }))).enter();
+  const { body } = await ann.ask('GET people/ann/trends', '?metrics=steps&day=newest&days=130');
+  const [steps] = body.trends;
+  expect(steps).toMatchObject({ value: [9000, 11_000, null], part: [null, null, 1000] });
+  expect(pointsOf(steps, '2025-05-12', '2025-05-14').map(({ value, part }) => [value, part])).toEqual([
+    [9000, null],
+    [11_000, null],
+    [null, 1000],
+  ]);
+  expect(pointsOf(steps, body.from, body.to).at(-1)).toMatchObject({ day: '2025-05-12', value: 10_000, part: null, days: 2 });
+});
+
 const trendOf = (values: Record<string, number | null>): Trend => {
   const nothing = Object.keys(values).map(() => null);
-  return { metric: 'steps', day: Object.keys(values), value: Object.values(values), median: nothing, spread: nothing, z: nothing };
+  return {
+    metric: 'steps',
+    day: Object.keys(values),
+    value: Object.values(values),
+    part: nothing,
+    median: nothing,
+    spread: nothing,
+    z: nothing,
+  };
 };
 
 test('a day without a row is a day without a value, and no line goes over it', () => {

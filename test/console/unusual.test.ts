@@ -46,6 +46,15 @@ test.each<[string, Partial<MissingNight>, string]>([
     { unended: 1, state: 'stored' },
     'A sleep of this day is stored that has not ended: the night comes when the ring has brought the rest of it.',
   ],
+  ['today', { isToday: true, state: 'not_asked' }, 'The day is not over: its night may still come.'],
+  [
+    'today, after a nap',
+    { isToday: true, state: 'stored', naps: 1 },
+    'The day is not over: its night may still come. Only a nap came so far.',
+  ],
+  ['today, read where it is tomorrow by UTC', { isToday: true, state: 'empty' }, 'The day is not over: its night may still come.'],
+  ['today, refused after naps', { isToday: true, state: 'not_authorised', naps: 2 }, 'The service does not give this person’s sleep.'],
+  ['naps alone', { state: 'stored', naps: 2 }, 'No main sleep came for this day, only 2 naps.'],
 ])('a night that is missing: %s', (_name, given, words) => {
   expect(tellMissing({ state: null, reason: null, nonWear: null, isWorn: true, unended: 0, naps: 0, isToday: false, ...given })).toBe(
     words,

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { connect, createServer, type Socket } from 'node:net';
+import { connect, createServer, isIPv4, type Socket } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { expect, onTestFinished, test } from 'vitest';
 import { userOf } from '../../src/console/server/user-of.ts';
@@ -20,11 +20,17 @@ async function connected(listening: string, to: string): Promise<Socket> {
 }
 
 const ours = String(process.getuid?.());
+const outward = Object.values(networkInterfaces()).flatMap(all =>
+  (all ?? []).flatMap(({ address, internal, scopeid }) => (internal || scopeid ? [] : [address])),
+);
 const hasIpv6 = Object.values(networkInterfaces()).some(all => all?.some(({ address }) => address === '::1'));
 
 test.skipIf(process.platform !== 'linux')('who connects from this machine is known, by each address that is its own', async () => {
   expect(userOf(await connected('127.0.0.1', '127.0.0.1'))).toBe(ours);
   expect(userOf(await connected('0.0.0.0', '127.0.0.2'))).toBe(ours);
+  // By its address in a network too, which browsers know as another host.
+  for (const own of outward) expect(userOf(await connected(own, own))).toBe(ours);
+  for (const own of outward.filter(isIPv4)) expect(userOf(await connected('0.0.0.0', own))).toBe(ours);
   if (!hasIpv6) return;
   expect(userOf(await connected('::1', '::1'))).toBe(ours);
   expect(userOf(await connected('::', '127.0.0.1'))).toBe(ours);

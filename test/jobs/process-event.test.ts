@@ -201,16 +201,16 @@ test('an id that is no word of a shell is not put into a command', async () => {
   ]);
 });
 
-test('events of an account that is paused, parked or removed are parked with the reason, and nobody is asked', async () => {
+test('events of an account that is paused or parked are parked with the reason, and nobody is asked', async () => {
   const max = await harness.person('max', { daily_spo2: [spo2('2025-03-09', 'spo2-1')] });
   const before = harness.faults.asked.length;
   await max.account({ state: 'paused', reason: 'paused by command' });
   await max.tell({});
-  await max.account({ state: 'removed' });
+  await max.account({ state: 'parked', reason: 'forbidden: answered 403' });
   await max.tell({});
   expect(await max.outcomes()).toMatchObject([
     { outcome: 'parked', reason: 'the account is paused: paused by command' },
-    { outcome: 'parked', reason: 'the account is removed' },
+    { outcome: 'parked', reason: 'the account is parked: forbidden: answered 403' },
   ]);
   expect(harness.faults.asked.length).toBe(before);
   await max.account({ state: 'active' });

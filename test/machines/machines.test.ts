@@ -2,10 +2,12 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { TryLaterError } from '../../src/base/errors.ts';
+import { silentLog } from '../../src/base/log.ts';
 import { Catalogue } from '../../src/machines/catalogue.ts';
 import { CommonFiles, listDiffering, pullCommonFiles, pushCommonFiles, readCommonFiles } from '../../src/machines/files.ts';
-import { EventAcceptance } from '../../src/machines/inbox.ts';
+import { CommonInbox, EventAcceptance } from '../../src/machines/inbox.ts';
 import { findHolder, Lease } from '../../src/machines/lease.ts';
+import { listMachines, notePresence } from '../../src/machines/presence.ts';
 import { hasLake, newCatalogue, testPostgres } from '../support/lake.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { until } from '../support/until.ts';
@@ -169,6 +171,15 @@ test.skipIf(!hasLake)('events that come at once are written together, and one th
   ]);
 });
 
+test.skipIf(!hasLake)('who waits counts events that nobody has taken up yet', async () => {
+  const { catalogue } = await openMachine(newCatalogue(), 'a');
+  await new EventAcceptance(catalogue).accept('a signature', '{}');
+  const lease = { token: '', ensure: () => Promise.reject(new Error('another machine works')), lose: () => undefined };
+  const options = { catalogue, lease, log: silentLog, replayMs: 0 };
+  const count = async (isReader: boolean) => (await CommonInbox.open({ ...options, isReader })).size;
+  expect([await count(true), await count(false)]).toEqual([1, 0]);
+});
+
 test.skipIf(!hasLake)('while Postgres does not answer, each event that waits is told so', async () => {
   const { catalogue } = await openMachine(newCatalogue(), 'a');
   let asked = 0;
@@ -191,4 +202,33 @@ test('an event that comes while another has just been written waits for no third
     for (let hop = 0; hop < hops; hop++) await undefined;
     await acceptance.accept('b', '{}');
   }
+});
+
+test.skipIf(!hasLake)('a machine that Redis does not answer is told who it answers, and nothing while it answers nobody', async () => {
+  const address = newCatalogue();
+  const answering = new Set(['a', 'b']);
+  const told: string[] = [];
+  const open = async (name: string) => {
+    const { catalogue, data: folder } = await openMachine(address, name);
+    const askQueue = async () => {
+      if (!answering.has(name)) throw new TryLaterError('no answer');
+    };
+    const onCutOff = () => void told.push(name);
+    onTestFinished(notePresence({ catalogue, folder, place: name, askQueue, onCutOff, times: { noteMs: 20, cutOffMs: 100 } }));
+    return catalogue;
+  };
+  const catalogue = await open('a');
+  await open('b');
+  const listed = async () => (await listMachines(catalogue)).map(({ queue_seconds_ago }) => queue_seconds_ago);
+  await until('both are there', async () => (await listed()).length === 2);
+  expect(await listed()).toEqual([0, 0]);
+  answering.clear();
+  testPostgres().psql(address.catalogue, `UPDATE ringneck.machines SET queue_seen = now() - interval '1 hour'`);
+  await until('neither is answered for long', async () => (await listed()).every(ago => ago !== null && ago >= 3600));
+  expect(told).toEqual([]);
+  answering.add('b');
+  await until('a is told', async () => told.length > 0);
+  expect(new Set(told)).toEqual(new Set(['a']));
+  answering.add('a');
+  await until('a is answered again', async () => (await listed()).every(ago => ago === 0));
 });

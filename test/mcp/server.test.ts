@@ -104,6 +104,14 @@ test('coverage tells days in a row of which the same is known', async () => {
   expect(await everybody.call('coverage', { from: '2025-01-02', to: '2025-01-01' })).toBe(
     'error: from 2025-01-02 is after to 2025-01-01: exchange them',
   );
+  // An assistant that hears of no row alone says that nothing is missing.
+  for (const odd of [{ user: 'adda' }, { collection: 'sleeps' }, { collection: 'ring_configuration' }, { from: '2999-01-01' }]) {
+    const { rows, note } = JSON.parse(await everybody.call('coverage', odd));
+    expect([rows, note], JSON.stringify(odd)).toEqual([[], expect.stringMatching(/^No rows: this does not say that nothing is missing\./)]);
+  }
+  expect(all).not.toHaveProperty('note');
+  const { rows: collections } = JSON.parse(await everybody.call('query', { sql: 'SELECT collection FROM sync.collections' }));
+  expect(collections).toContainEqual(['sleep']);
 });
 
 test('a query is answered with its types, and says where it is cut', async () => {

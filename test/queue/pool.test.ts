@@ -1,5 +1,6 @@
 import type { PGlite } from '@electric-sql/pglite';
 import { expect, test } from 'vitest';
+import { DiskFull } from '../../src/base/disk.ts';
 import { Pool } from '../../src/queue/pool.ts';
 
 /** Answers each statement with nothing, and keeps what it was asked in its order. */
@@ -107,4 +108,17 @@ test('what waits for room on the disk keeps no pool from ending', async () => {
   await new Promise(resolve => setTimeout(resolve, 5));
   await pool.end();
   await refused;
+});
+
+test('what there is no room for is not asked of PostgreSQL, which would never come back', async () => {
+  let left = 3;
+  const ensureRoom = () => {
+    if (left-- > 0) throw new DiskFull('no room');
+  };
+  const { asked, database } = openFull(0);
+  const pool = new Pool(database, { fullMs: 1, ensureRoom });
+  await expect(pool.query('SELECT id FROM add_jobs_bulk($1, $2)', [])).rejects.toThrow('no room');
+  expect(asked()).toBe(0);
+  await pool.query('SELECT move_to_finished($1)', []);
+  expect(asked()).toBe(1);
 });

@@ -67,12 +67,6 @@ test.each([
     (url: URL) => ({ error: 'invalid_scope', error_description: 'no such\u001b[31m scope', state: stateOf(url) }),
     `the service did not let the person sign in (it says: invalid_scope: no such\\u001b[31m scope), and nothing was stored: ${again}`,
   ],
-  [
-    'another state',
-    () => ({ code: 'x', state: 'of-somebody-else' }),
-    `the answer is not to this sign-in (its state is another one), and nothing was stored: ${again}`,
-  ],
-  ['no state', () => ({ code: 'x' }), `the answer is not to this sign-in (its state is another one), and nothing was stored: ${again}`],
   ['no code', (url: URL) => ({ state: stateOf(url) }), `there is no code in the answer, and nothing was stored: ${again}`],
 ])('an answer with %s is one line', async (_, parameters, line) => {
   await expect(login(answerWith(parameters as (url: URL) => Record<string, string>))).rejects.toMatchObject({ message: line, exitCode: 1 });
@@ -93,6 +87,25 @@ test('what others ask for at the address is nothing there, whatever it is, and t
     await answerWith(() => ({ code: 'the-code', state: stateOf(url) }))(url, redirectUrl);
   });
   expect([code, answers]).toEqual(['the-code', ['// 404', 'http://[ 404', '/callback 404', '/callback//?code=x 404']]);
+});
+
+test('an answer that is not to this sign-in is told so and stores nothing, and the right one is still waited for', async () => {
+  const told: string[] = [];
+  let strays = 0;
+  const stray = (redirectUrl: string, query: string) =>
+    fetch(`${redirectUrl}?${query}`).then(async response => void told.push(`${response.status} ${await response.text()}`));
+  const browse = async (url: URL, redirectUrl: string) => {
+    for (const query of ['code=x&state=of-somebody-else', 'code=x', 'error=access_denied&state=']) await stray(redirectUrl, query);
+    await answerWith(() => ({ code: 'the-code', state: stateOf(url) }))(url, redirectUrl);
+  };
+  const onStray = () => void strays++;
+  expect(await login(browse, { onStray })).toMatchObject({ code: 'the-code' });
+  const line =
+    '400 This is not the answer to the sign-in that Ringneck waits for, and nothing was stored. Open the address that its terminal shows.\n';
+  expect([told, strays]).toEqual([[line, line, line], 1]);
+  await expect(login(url => fetch(`${url.searchParams.get('redirect_uri')}?code=x&state=y`), { timeoutMs: 200 })).rejects.toThrow(
+    `nobody signed in within 0.2 s: ${again}`,
+  );
 });
 
 test('a person who does not answer in time, and one who interrupts, are one line', async () => {
@@ -128,6 +141,9 @@ test('without a browser the address, the query or the code alone is pasted', asy
     () => 'the-code\n',
   ])
     expect(await paste(pasted)).toMatchObject({ code: 'the-code' });
+  await expect(paste(() => 'ringneck sql "SELECT 1"')).rejects.toThrow(
+    `what was typed is neither the address to which the browser was sent nor the code in it, and nothing was stored: ${again}`,
+  );
   await expect(paste(() => '  \n')).rejects.toThrow(`there is no code in the answer, and nothing was stored: ${again}`);
   await expect(paste(() => 'http://127.0.0.1:8976/callback?code=x&state=y')).rejects.toThrow('its state is another one');
   await expect(paste(state => `http://127.0.0.1:8976/callback?error=access_denied&state=${state}`)).rejects.toThrow('did not allow it');

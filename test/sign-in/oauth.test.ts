@@ -38,6 +38,24 @@ test('a code is worth nothing without its verifier, or a second time', async () 
   await expect(client.exchange(again)).rejects.toMatchObject({ kind: 'invalid_grant' });
 });
 
+test('a code whose answer was lost is given once more, which ends what nobody has; one that was not used brings its tokens', async () => {
+  const server = await startAuthorizationServer();
+  const client = new OAuthClient(server.settings);
+  const [used, unused] = [await askForCode(server), await askForCode(server)];
+  const { fetch } = globalThis;
+  const spy = vi.spyOn(globalThis, 'fetch');
+  onTestFinished(() => spy.mockRestore());
+  let lost = '';
+  spy.mockImplementationOnce(async (...asked) => {
+    ({ access_token: lost } = (await (await fetch(...asked)).json()) as { access_token: string });
+    return new Response('<html>', { status: 502 });
+  });
+  await expect(client.exchange(used)).rejects.toMatchObject({ kind: 'unavailable', message: expect.stringContaining('answered 502') });
+  expect([lost, await server.findPerson(lost)]).toEqual([expect.any(String), undefined]);
+  spy.mockResolvedValueOnce(new Response('', { status: 503 }));
+  expect(await server.findPerson((await client.exchange(unused)).accessToken)).toBe('ada-1');
+});
+
 test('what the person does not allow is not among the scopes', async () => {
   const server = await startAuthorizationServer();
   server.person = { id: 'ada-1', scopes: ['personal', 'daily'] };
@@ -219,14 +237,16 @@ test.each<[string, object, object]>([
   expect(await new OAuthClient(server.settings).refresh('r')).toEqual({ ...nothing, ...expected });
 });
 
-/** A token address that breaks its answer off where a body ends. */
-async function breakOff(body: string): Promise<OAuthClient> {
+/** A token address that breaks its answer off where a body ends; `isTold`: its reader hears of that, for the answer said how long it is. */
+async function breakOff(body: string, isTold = true): Promise<OAuthClient> {
   const http = createServer((request, response) => {
     request.resume().on('end', () => {
-      response.writeHead(200, { 'content-type': 'application/json', 'content-length': WHOLE.length + 100 });
+      response.writeHead(200, { 'content-type': 'application/json', ...(isTold && { 'content-length': WHOLE.length + 100 }) });
       response.write(body, () => response.destroy());
     });
   });
+  // As HTTP/1.0 has it: where a body ends is known by the end of the connection alone.
+  if (!isTold) http.on('request', (_, response) => Object.assign(response, { useChunkedEncodingByDefault: false, shouldKeepAlive: false }));
   await new Promise<void>(resolve => http.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => void http.close());
   const { port } = http.address() as AddressInfo;
@@ -245,7 +265,9 @@ test.each([
   ['within what it says of scopes', upTo('"daily,'), undefined],
   ['after its tokens', upTo('"refresh_token":"r"'), undefined],
 ])('of an answer that is broken off %s the tokens are taken: they come no second time', async (_, body, scopes) => {
-  expect(await (await breakOff(body)).refresh('r')).toEqual({ accessToken: 'a', refreshToken: 'r', expiresIn: 120, scopes });
+  const taken = { accessToken: 'a', refreshToken: 'r', expiresIn: 120, scopes };
+  expect(await (await breakOff(body)).refresh('r')).toEqual(taken);
+  expect(await (await breakOff(body, false)).refresh('r')).toEqual(taken);
 });
 
 test.each([upTo('"refresh_token":"'), upTo('"expires_in":12'), upTo('"expires_in":120,'), '{"a":"b"}', ''])(

@@ -45,7 +45,7 @@ async function set(options: Partial<SignInsOptions> = {}): Promise<Setting> {
     const ending = new AbortController().signal;
     const takeBack = async () => undefined;
     const ensureOurs = async () => undefined;
-    const findOtherOwner = async () => undefined;
+    const listOthers = async () => [];
     return {
       secrets,
       signIns: new SignIns({
@@ -55,7 +55,7 @@ async function set(options: Partial<SignInsOptions> = {}): Promise<Setting> {
         ending,
         takeBack,
         ensureOurs,
-        findOtherOwner,
+        listOthers,
         askWhose: async () => 'same',
         ...options,
         ...more,
@@ -111,22 +111,58 @@ test('that a token cannot be renewed is known at once, and told to somebody in t
   expect(well.findTrouble('ada')).toBeUndefined();
 });
 
-test('what a renewal has brought is kept until it can be told from what others have', async () => {
+test('who begins can wait until what was due is on the disk, or could not be renewed', async () => {
+  const { server, restart } = await set();
+  advance(73);
+  const { secrets, signIns } = restart();
+  signIns.start();
+  await signIns.firstLook();
+  expect(secrets.findSignIn('ada')).toMatchObject({ expiresAt: START + 73_000 + 120_000, refreshedAt: START + 73_000 });
+  expect(server.asked).toEqual(['authorization_code', 'refresh_token']);
+  await signIns.close();
+
+  const { signIns: failing } = restart({ listKept: () => Promise.reject(new Error('the ledger cannot be read')) });
+  failing.start();
+  await failing.firstLook();
+  await failing.close();
+});
+
+test('nobody is asked for a pair that could not be told from what others have, which is tried again', async () => {
   let asked = 0;
-  const findOtherOwner = async () => {
+  const listOthers = async () => {
     if (asked++ === 0) throw new Error('Out of Memory Error: could not allocate block of size 256.0 KiB');
-    return undefined;
+    return [];
   };
-  const { server, secrets, signIns, ended } = await set({ findOtherOwner });
+  const { server, secrets, signIns, ended } = await set({ listOthers });
+  const before = secrets.findSignIn('ada')!;
   advance(73);
   await signIns.renewDue();
-  expect(signIns.findTrouble('ada')).toBe(
-    'the renewed tokens of ada cannot be written: Out of Memory Error: could not allocate block of size 256.0 KiB',
-  );
+  expect(signIns.findTrouble('ada')).toBe('Out of Memory Error: could not allocate block of size 256.0 KiB');
+  expect([secrets.findSignIn('ada'), server.asked]).toEqual([before, ['authorization_code']]);
   advance(20);
   await signIns.renewDue();
   expect([ended, signIns.findTrouble('ada'), await server.findPerson(secrets.find('ada') ?? '')]).toEqual([[], undefined, 'ada-1']);
   expect(server.asked).toEqual(['authorization_code', 'refresh_token']);
+});
+
+test('between the answer of the service and the disk nothing is waited for', async () => {
+  const { oauth, restart } = await set();
+  let onDisk: string | undefined;
+  const refresh = async (token: string) => {
+    const answer = await oauth.refresh(token);
+    setImmediate(() => {
+      onDisk = secrets.findSignIn('ada')?.accessToken;
+    });
+    return answer;
+  };
+  const listOthers = () => new Promise<string[]>(resolve => setImmediate(() => setImmediate(() => resolve([]))));
+  const { secrets, signIns } = restart({ openOAuth: async () => ({ tokenUrl: oauth.tokenUrl, refresh }), listOthers });
+  const before = secrets.find('ada');
+  advance(73);
+  await signIns.renewDue();
+  await new Promise(resolve => setImmediate(resolve));
+  expect(onDisk).toBe(secrets.find('ada'));
+  expect(onDisk).not.toBe(before);
 });
 
 test('a refresh token that another machine may have used is not used', async () => {

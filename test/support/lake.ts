@@ -65,7 +65,7 @@ export async function newLake(folder: string): Promise<LakeOptions> {
   mkdirSync(data, { recursive: true });
   psql('postgres', `CREATE DATABASE ${catalogue} TEMPLATE ${TEMPLATE} OWNER ${USER}`);
   psql(catalogue, `UPDATE ducklake_metadata SET value = '${data}/' WHERE key = 'data_path'`);
-  return { ...lakePlace(catalogue, data), owner };
+  return { ...lakePlace(catalogue, data), owner, learningMs: 0 };
 }
 
 async function makeTemplate(data: string): Promise<string> {

@@ -48,13 +48,14 @@ export function placeWarehouse(path: string): void {
 }
 
 /** What a writer needs of a store, where nothing is stored. */
-export function storeOfNothing(): Pick<Store, 'memory' | 'transaction' | 'takeSks' | 'afterGroup' | 'samplesBesideLive'> {
+export function storeOfNothing(): Pick<Store, 'memory' | 'transaction' | 'takeSks' | 'openAppender' | 'afterGroup' | 'samplesBesideLive'> {
   const memory = new Memory({ bytes: 80_000_000, threads: 2 });
   return {
     memory,
     samplesBesideLive: 40_000,
     transaction: (connection, work) => memory.transaction(connection, work),
     takeSks: async () => 1,
+    openAppender: async (connection, { table }) => ({ appender: await connection.createAppender(table) }),
     afterGroup: async () => undefined,
   };
 }

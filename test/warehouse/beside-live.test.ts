@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import type { DuckDBConnection } from '@duckdb/node-api';
+import { DuckDBConnection } from '@duckdb/node-api';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { HeartRateChanges } from '../../src/warehouse/heart-rate/heart-rate-changes.ts';
 import { mapResource } from '../../src/warehouse/mapping.ts';
@@ -162,5 +162,28 @@ test('DuckDB has more memory while live work comes, also when a snapshot begins 
   // Between two groups.
   await store('bulk', 'd');
   expect(await memory()).toBe('76.2 MiB');
+  await warehouse.close();
+});
+
+test('what live work has left in the log is in the file before DuckDB has less memory', async () => {
+  const warehouse = await openWarehouse(newPath(folder));
+  const store = (lane: Lane, id: string) =>
+    warehouse.storeDocuments(
+      { userId: 'ann', resource: resourceNamed('daily_stress'), requestedAt: warehouse.clock.lease(), documents: [{ ...STRESS, id }] },
+      { lane },
+    );
+  const limits: unknown[] = [];
+  const run = DuckDBConnection.prototype.run;
+  vi.spyOn(DuckDBConnection.prototype, 'run').mockImplementation(async function (this: DuckDBConnection, ...parameters) {
+    if (parameters[0] === 'CHECKPOINT') limits.push((await warehouse.read(`SELECT current_setting('memory_limit')`))[0]![0]);
+    return run.apply(this, parameters);
+  });
+  await store('live', 'a');
+  vi.advanceTimersByTime(10_000);
+  await store('bulk', 'b');
+  await store('bulk', 'c');
+  vi.restoreAllMocks();
+  // Not the 80 MB of bulk work.
+  expect(limits.map(limit => limit !== '76.2 MiB')).toEqual([true]);
   await warehouse.close();
 });

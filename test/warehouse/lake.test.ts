@@ -1,15 +1,18 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
 import { afterEach, expect, test, vi } from 'vitest';
+import { initLake } from '../../src/warehouse/lake.ts';
 import { LakeStore } from '../../src/warehouse/store/lake/lake-store.ts';
 import { attachLake, withCatalogue } from '../../src/warehouse/store/lake/open-lake.ts';
 import { Warehouse } from '../../src/warehouse/warehouse.ts';
-import { hasLake, lakePlace, newLake, testPostgres } from '../support/lake.ts';
+import { hasBucket, hasLake, lakePlace, newCatalogue, newLake, startBucket, testPostgres } from '../support/lake.ts';
 import { failStatements } from '../support/statement-faults.ts';
 import { findBroken } from '../support/table-hash.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { newPath, openWarehouse, resourceNamed, rows, store } from '../support/warehouse.ts';
+import { openWay } from '../support/way.ts';
 import { ACTIVITY, SLEEP } from '../support/wire.ts';
 
 const folder = tempFolder();
@@ -79,6 +82,83 @@ onLake('a live document’s rows lie in the catalogue, those of a backfill in fi
     { day: '2025-03-28', n: 100 },
     { day: '2025-03-29', n: 100 },
     { day: '2025-03-30', n: 100 },
+  ]);
+  await warehouse.close();
+});
+
+/** The statements that read what is stored of documents, from now on. */
+function countReadings(): { readonly count: number } {
+  const readings = { count: 0 };
+  const read = DuckDBConnection.prototype.runAndReadAll;
+  vi.spyOn(DuckDBConnection.prototype, 'runAndReadAll').mockImplementation(function (this: DuckDBConnection, ...parameters) {
+    if (/fetched_at, content_hash\s+FROM/.test(parameters[0])) readings.count++;
+    return read.apply(this, parameters);
+  });
+  return readings;
+}
+
+/** Stores new documents until nothing is read for them. */
+async function untilKeysAreKnown(warehouse: Warehouse, readings: { readonly count: number }): Promise<void> {
+  for (let n = 0, before = -1; readings.count !== before; n++) {
+    before = readings.count;
+    await store(warehouse, 'daily_activity', [{ ...ACTIVITY, id: `first-${n}` }]);
+  }
+}
+
+onLake('what is stored is not read again for a new document, a changed one or the same one, and each is stored once', async () => {
+  const { path, lake, warehouse } = await openLake();
+  const readings = countReadings();
+  await untilKeysAreKnown(warehouse, readings);
+  const before = readings.count;
+  expect(await store(warehouse, 'sleep', [SLEEP])).toMatchObject({ stored: 1, unchanged: 0 });
+  expect(await store(warehouse, 'sleep', [SLEEP])).toMatchObject({ stored: 0, unchanged: 1 });
+  expect(await store(warehouse, 'sleep', [{ ...SLEEP, efficiency: 77 }])).toMatchObject({ stored: 1, unchanged: 0 });
+  expect(readings.count).toBe(before);
+  expect(await rows(warehouse, 'SELECT id, efficiency FROM sleep')).toEqual([{ id: 's-1', efficiency: 77 }]);
+  // Of what was removed it is not known that it is.
+  expect(await store(warehouse, 'sleep', [], ['s-1'])).toMatchObject({ removed: 1 });
+  expect(await store(warehouse, 'sleep', [SLEEP])).toMatchObject({ stored: 1 });
+  expect(readings.count).toBe(before + 1);
+  await warehouse.close();
+  const again = await openWarehouse(path, { lake });
+  expect(await store(again, 'sleep', [SLEEP])).toMatchObject({ stored: 0, unchanged: 1 });
+  expect(await rows(again, 'SELECT id, count(*)::INTEGER AS n FROM sleep GROUP BY id')).toEqual([{ id: 's-1', n: 1 }]);
+  await again.close();
+});
+
+onLake('what comes into the lake past the one that writes is found, though it knew all that was there', async () => {
+  const { lake, warehouse } = await openLake();
+  const readings = countReadings();
+  await untilKeysAreKnown(warehouse, readings);
+  await asOther(lake, other =>
+    other.run(
+      `INSERT INTO sleep (user_id, id, day, sk, fetched_at, content_hash) VALUES ('ann', 's-1', '2025-03-30', 999999, '2025-05-01', 'theirs')`,
+    ),
+  );
+  expect(await store(warehouse, 'sleep', [SLEEP])).toMatchObject({ stored: 1 });
+  expect(await rows(warehouse, 'SELECT id, efficiency FROM sleep')).toEqual([{ id: 's-1', efficiency: SLEEP.efficiency }]);
+  await warehouse.close();
+});
+
+onLake('upkeep, and a commit of which no answer came, leave no document twice', async () => {
+  const { warehouse } = await openLake();
+  const readings = countReadings();
+  await untilKeysAreKnown(warehouse, readings);
+  await store(warehouse, 'sleep', [SLEEP]);
+  await warehouse.compact();
+  expect(await store(warehouse, 'sleep', [{ ...SLEEP, efficiency: 77 }])).toMatchObject({ stored: 1 });
+  const run = DuckDBConnection.prototype.run;
+  const lost = vi.spyOn(DuckDBConnection.prototype, 'run').mockImplementation(async function (this: DuckDBConnection, ...parameters) {
+    const result = await run.apply(this, parameters);
+    if (parameters[0] !== 'COMMIT') return result;
+    lost.mockRestore();
+    throw new Error('server closed the connection unexpectedly');
+  });
+  expect(await store(warehouse, 'sleep', [{ ...SLEEP, id: 's-2' }])).toMatchObject({ stored: 1 });
+  expect(await store(warehouse, 'sleep', [{ ...SLEEP, id: 's-2', efficiency: 78 }])).toMatchObject({ stored: 1 });
+  expect(await rows(warehouse, 'SELECT id, efficiency FROM sleep ORDER BY id')).toEqual([
+    { id: 's-1', efficiency: 77 },
+    { id: 's-2', efficiency: 78 },
   ]);
   await warehouse.close();
 });
@@ -159,6 +239,115 @@ onLake('the lake is taken from a process that is frozen in the middle of a commi
     await theirs.close();
     await expect(frozen.run('COMMIT')).rejects.toThrow(/terminating connection|server closed the connection/);
   });
+});
+
+test.skipIf(!hasBucket)('while a file goes to a bucket, however slow, the process does what else there is', async () => {
+  const s3 = await startBucket(join(folder, 'slow'));
+  // Every byte passes this process: were it waiting for the bucket, none would.
+  const host = '127.0.0.1';
+  const way = await openWay({ port: Number(new URL(s3.endpoint!).port), host }, { port: 0, host });
+  const endpoint = `http://${host}:${way.port}`;
+  newCatalogue();
+  const place = lakePlace('slow_bucket', 's3://ring/lake', { ...s3, endpoint });
+  await initLake(place, 'postgres');
+  const warehouse = await openWarehouse(newPath(folder), { lake: { ...place, owner: 'the folder of this test' } });
+  const items = Array.from({ length: 1_440 }, (_, n) => n / 8);
+  expect(await store(warehouse, 'daily_activity', [{ ...ACTIVITY, met: { ...ACTIVITY.met, items } }])).toMatchObject({
+    stored: 1,
+    samples: 1_440,
+  });
+  expect(await rows(warehouse, 'SELECT count(*)::INTEGER AS n, sum(value) AS sum, max(ts) AS last FROM daily_activity_met')).toEqual([
+    { n: 1440, sum: 129510, last: '2025-03-31 01:59:00' },
+  ]);
+  await warehouse.close();
+});
+
+onLake('a start ends no commit to another lake of the same Postgres', async () => {
+  const [one, other] = [await newLake(folder), await newLake(folder)];
+  await withCatalogue(one, async committing => {
+    await committing.run('BEGIN');
+    await committing.run(
+      `INSERT INTO catalogue.ducklake_snapshot
+       SELECT max(snapshot_id) + 1, now(), max(schema_version), max(next_catalog_id), max(next_file_id) FROM catalogue.ducklake_snapshot`,
+    );
+    await (await openWarehouse(newPath(folder), { lake: other })).close();
+    await committing.run('COMMIT');
+  });
+});
+
+/** Keeps what Postgres holds now, as a copy of it that lags behind does, and gives what has that take its place. */
+function lagBehind(): () => void {
+  const { folder: postgres, stop, start } = testPostgres();
+  const [data, copy] = [join(postgres, 'data'), join(postgres, 'copy')];
+  const swap = (from: string, to: string) => {
+    stop();
+    rmSync(to, { recursive: true, force: true });
+    execFileSync('cp', ['-a', from, to]);
+    start();
+  };
+  swap(data, copy);
+  return () => swap(copy, data);
+}
+
+const outcomeOf = (work: Promise<unknown>) =>
+  work.then(
+    () => 'stored',
+    (error: Error) => error.message,
+  );
+
+/** Through what a restart of Postgres breaks. */
+async function storeOnceBack(warehouse: Warehouse, id: string): Promise<string> {
+  for (;;) {
+    const outcome = await outcomeOf(store(warehouse, 'daily_activity', [{ ...ACTIVITY, id }]));
+    if (!outcome.includes('does not answer')) return outcome;
+  }
+}
+
+onLake('who has stored what Postgres has lost stores nothing after that', async () => {
+  const { lake, warehouse } = await openLake();
+  const failOver = lagBehind();
+  expect(await storeOnceBack(warehouse, 'a-1')).toBe('stored');
+  failOver();
+  expect(await storeOnceBack(warehouse, 'a-2')).toContain('the lake’s catalogue has lost commits');
+  await warehouse.close();
+  const theirs = await openWarehouse(newPath(folder), { lake });
+  expect(await rows(theirs, 'SELECT id FROM daily_activity')).toEqual([]);
+  await theirs.close();
+});
+
+onLake('a commit of the next owner that has the number of a lost one is not taken for one’s own', async () => {
+  const { lake, warehouse } = await openLake();
+  const failOver = lagBehind();
+  expect(await storeOnceBack(warehouse, 'a-1')).toBe('stored');
+  failOver();
+  const theirs = await openWarehouse(newPath(folder), { lake: { ...lake, owner: 'another folder' } });
+  const later = performance.now() + 15_000;
+  vi.spyOn(performance, 'now').mockImplementation(() => later);
+  expect(await storeOnceBack(warehouse, 'a-2')).toContain('another process has taken the lake');
+  expect(await rows(theirs, 'SELECT id FROM daily_activity')).toEqual([]);
+  await warehouse.close();
+  await theirs.close();
+});
+
+onLake('numbers that Postgres has lost with a commit are given to nobody twice', async () => {
+  const { lake, warehouse } = await openLake();
+  const failOver = lagBehind();
+  await vi.waitFor(() => warehouse.read('SELECT 1 FROM sync.meta'), { timeout: 20_000, interval: 100 });
+  const run = DuckDBConnection.prototype.run;
+  vi.spyOn(DuckDBConnection.prototype, 'run').mockImplementation(async function (this: DuckDBConnection, ...parameters) {
+    if (parameters[0] !== 'COMMIT') return run.apply(this, parameters);
+    vi.restoreAllMocks();
+    failOver();
+    return run.apply(this, parameters);
+  });
+  expect(await outcomeOf(store(warehouse, 'daily_activity', [{ ...ACTIVITY, id: 'a-1' }]))).not.toBe('stored');
+  expect(await storeOnceBack(warehouse, 'a-1')).toBe('stored');
+  await warehouse.close();
+  const theirs = await openWarehouse(newPath(folder), { lake: { ...lake, owner: 'another folder' } });
+  for (const id of ['a-2', 'a-3']) await store(theirs, 'daily_activity', [{ ...ACTIVITY, id }]);
+  expect(await findBroken(sql => theirs.read(sql))).toEqual([]);
+  expect(await rows(theirs, 'SELECT count(*)::INTEGER AS n FROM daily_activity')).toEqual([{ n: 3 }]);
+  await theirs.close();
 });
 
 onLake('a commit that did not come in is not called stored, whoever else has committed meanwhile', async () => {

@@ -6,7 +6,7 @@ import { afterEach, expect, test, vi } from 'vitest';
 import { resources } from '../../schema/index.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
 import type { RowAppender } from '../../src/warehouse/write/append.ts';
-import { appending } from '../../src/warehouse/write/append.ts';
+import { appendTo } from '../../src/warehouse/write/append.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { newPath, openWarehouse, resourceNamed } from '../support/warehouse.ts';
 import { isWhole, seed, stepsOf } from '../support/whole.ts';
@@ -288,13 +288,16 @@ test('the nth call fails while a file is opened for the first time, for every se
 // Measured: an appender that is not closed flushes when it is collected, into whatever transaction is open then, and after a rollback too.
 test('an appender whose flush failed is emptied, and then closed', async () => {
   const calls: string[] = [];
-  const appender = {
-    clear: () => calls.push('clear'),
-    close: () => {
+  const Failing = class {
+    clear() {
+      calls.push('clear');
+    }
+    close() {
       if (calls.push('close') === 1) throw new Error('IO Error: simulated');
-    },
-  } as unknown as RowAppender;
-  await expect(appending(appender, async () => undefined)).rejects.toThrow('IO Error: simulated');
+    }
+  } as unknown as typeof RowAppender;
+  const transaction = { openAppender: async () => ({ appender: {} as DuckDBAppender }), columnsOf: () => [] };
+  await expect(appendTo(transaction, { table: 'sleep', count: 1 }, Failing, async () => undefined)).rejects.toThrow('IO Error: simulated');
   expect(calls).toEqual(['close', 'clear', 'close']);
 });
 

@@ -1,5 +1,5 @@
 -- Of each person a letter for each day: the worst that is known of it, in words of one letter.
--- s stored, h stored in part, e empty at the service, f failed, n not authorised, p pending, o not asked; in capitals where the last reading failed.
+-- s stored, h stored in part, e empty at the service, u not offered, f failed, n not authorised, p pending, o not asked; in capitals where the last reading failed.
 WITH days AS (
   SELECT
     user_id, day,
@@ -10,6 +10,7 @@ WITH days AS (
     count(*) FILTER (state = 'not_asked') AS unasked,
     count(*) FILTER (is_daily AND state NOT IN ('stored', 'not_offered')) AS lacking,
     count(*) FILTER (is_daily AND state = 'empty') AS empty,
+    count(*) FILTER (state = 'empty') AS read,
     bool_or(state = 'stored' AND regexp_matches(coalesce(reason, ''), '^(failed|suspicious|not_authorised) when last read')) AS is_old
   FROM (
     -- What comes every day to who wears the ring.
@@ -29,7 +30,8 @@ letters AS (
       WHEN stored > 0 THEN if(is_old, upper(if(lacking > 0, 'h', 's')), if(lacking > 0, 'h', 's'))
       WHEN refused > 0 THEN 'n'
       WHEN unasked > 0 THEN 'o'
-      ELSE 'e'
+      WHEN read > 0 THEN 'e'
+      ELSE 'u'
     END AS letter
   FROM days
 )

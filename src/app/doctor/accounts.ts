@@ -6,7 +6,7 @@ import { type Account, changeAccounts, listAccounts } from '../../ledger/account
 import { newToken } from '../../ledger/unproven.ts';
 import { SignInError } from '../../sign-in/error.ts';
 import { isRefusal, probeAccount } from '../../sync/verdicts/probe.ts';
-import { listSamePersons } from '../../sync/verdicts/same-person.ts';
+import { keepOnce, listCountedTwice, listSamePersons, tellCountedTwice } from '../../sync/verdicts/same-person.ts';
 import type { App } from '../app.ts';
 import { tellAlike, withoutName } from '../fixes.ts';
 import { listWithoutAccount } from '../kept-tokens.ts';
@@ -77,15 +77,17 @@ export async function checkKeptTokens(app: Pick<App, 'warehouse' | 'secrets' | '
   );
 }
 
-/** Whether anybody is kept under more than one name. */
+/** Whether anybody is kept under more than one name, also by one that was removed. */
 export async function checkSamePersons({ warehouse }: Pick<App, 'warehouse'>): Promise<CheckResult[]> {
-  return (await listSamePersons(warehouse)).map(({ accounts, eventsGoTo }) =>
+  const several = (await listSamePersons(warehouse)).map(({ accounts, eventsGoTo }) =>
     warn(
       'accounts',
       `${accounts.join(', ')} are the same person at the service: events go to ${eventsGoTo} alone`,
       'ringneck account remove NAME, for what is not needed; one that stays is kept up by sweeps',
     ),
   );
+  const twice = (await listCountedTwice(warehouse)).map(pair => warn('accounts', tellCountedTwice(pair), keepOnce(pair)));
+  return [...several, ...twice];
 }
 
 async function checkAccount(app: App, { userId, state }: Account, isSilent: boolean): Promise<Trouble | 'well' | 'not tried'> {

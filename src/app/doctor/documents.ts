@@ -28,11 +28,11 @@ async function checkRejected(warehouse: Pick<Warehouse, 'read'>): Promise<CheckR
 
 /** An identifier is one document's everywhere: between two accounts that are not one person something on the way has mixed answers up. */
 async function checkShared(warehouse: Pick<Warehouse, 'read' | 'mappings'>): Promise<CheckResult[]> {
-  // A ring may be handed on.
-  const dated = warehouse.mappings.filter(({ resource }) => resource.dated);
+  // A ring may be handed on, and two people are at one moment.
+  const ofOne = warehouse.mappings.filter(({ resource: { dated, identifiedBy } }) => dated && identifiedBy === undefined);
   const shared = await listSharedDocuments(
     warehouse,
-    dated.map(({ table }) => table),
+    ofOne.map(({ table }) => table),
   );
   return shared.map(({ one, other, documents, collections }) =>
     warn(

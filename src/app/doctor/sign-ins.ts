@@ -1,6 +1,6 @@
 import { groupBy } from '../../base/items.ts';
 import { listAccounts } from '../../ledger/accounts.ts';
-import { askAgain } from '../../ledger/unproven.ts';
+import { askAgain, isSignInOver } from '../../ledger/unproven.ts';
 import type { App } from '../app.ts';
 import { isReturning } from '../enrolment/withdrawal.ts';
 import { findSignInStatus, fixEnding, tellSignIn } from '../sign-in-status.ts';
@@ -16,9 +16,10 @@ export async function checkSignIns(
   const accounts = await listAccounts(app.warehouse);
   const returning = accounts.filter(({ userId: name, since }) => isReturning(app, { name, since }));
   const found = accounts.flatMap(account => {
-    const { userId: name } = account;
-    if (returning.includes(account)) return [];
-    const status = findSignInStatus(app, name);
+    const { userId: name, reason } = account;
+    // Of one that is over the account says it.
+    if (returning.includes(account) || isSignInOver(reason)) return [];
+    const status = findSignInStatus(app, name, reason);
     return status
       ? [{ name, status, endsMs: status.token_ends_at === null ? Number.POSITIVE_INFINITY : Date.parse(status.token_ends_at) }]
       : [];

@@ -1,6 +1,6 @@
 import { dataTypesOf } from '../../../schema/resource.ts';
 import { RingneckError, shownMessageOf, TryLaterError, withDetail } from '../../base/errors.ts';
-import { groupBy } from '../../base/items.ts';
+import { groupBy, listShort } from '../../base/items.ts';
 import { printable } from '../../base/printable.ts';
 import { withTimeout } from '../../base/timeout.ts';
 import { keyOf, kindsOf, readDesired } from '../../ledger/subscriptions.ts';
@@ -80,10 +80,9 @@ function tellMissing(
 ): CheckResult[] {
   return [...groupBy(missing, reasonOf)].map(([reason, alike]) => {
     const detail = alike.map(kind => details.get(kind)).find(said => said !== undefined) ?? ofAll;
-    const shown = alike.length > SHOWN ? `${alike.slice(0, SHOWN).join(', ')} and ${alike.length - SHOWN} more` : alike.join(', ');
     return fail(
       'subscriptions',
-      `${alike.length} of ${wanted} are missing: ${shown} (${withDetail(reason, detail)})`,
+      `${alike.length} of ${wanted} are missing: ${listShort(alike, SHOWN)} (${withDetail(reason, detail)})`,
       'ringneck up makes them when it runs; at once: ringneck subscriptions ensure',
     );
   });

@@ -5,6 +5,7 @@ import { changeAccounts, findAccount, getAccount, parseAccountName, shownAccount
 import { findLink, hashOf, type Link, linkEntry, listLinks, noInvitationEntry, withdrawalLink } from '../../ledger/links.ts';
 import { mapCommand } from '../../sync/events/map-command.ts';
 import { findTwin } from '../../sync/verdicts/same-person.ts';
+import type { LedgerEntry } from '../../warehouse/sql.ts';
 import type { App } from '../app.ts';
 import { ensureEnrolment } from '../ensure-there.ts';
 import { listWithoutAccount } from '../kept-tokens.ts';
@@ -39,30 +40,43 @@ export const newSecret = (): string => randomBytes(32).toString('base64url');
  * @param input.days for which it can be used
  * @throws UsageError where the settings lack something, or the account does not have to sign in
  */
-export async function inviteAccount(app: App, { name, days }: { name: string; days: number }): Promise<Invited> {
-  const { warehouse, now } = app;
+export async function inviteAccount(app: App, input: { name: string; days: number }): Promise<Invited> {
+  const { warehouse } = app;
+  return changeAccounts(warehouse, async () => {
+    const { invited, entries } = await makeInvitation(app, { ...input, links: await listLinks(warehouse, 'connect') });
+    await warehouse.record(entries);
+    return invited;
+  });
+}
+
+/**
+ * The link of `inviteAccount`, which is one as soon as its entries are recorded: before that no account may change.
+ * @param input.links all that there are
+ * @throws as `inviteAccount`
+ */
+export async function makeInvitation(
+  app: App,
+  { name, days, links }: { name: string; days: number; links: readonly Link[] },
+): Promise<{ invited: Invited; entries: LedgerEntry[] }> {
   parseAccountName(name);
   const { publicUrl } = ensureEnrolment(app.settings);
+  const why = await whyUninvitable(app, name);
+  if (why !== undefined) throw new UsageError(why);
   const secret = newSecret();
-  const createdAt = now() * 1000;
+  const createdAt = app.now() * 1000;
   const expiresAt = createdAt + days * MICROS_PER_DAY;
-  const replaced = await changeAccounts(warehouse, async () => {
-    const why = await whyUninvitable(app, name);
-    if (why !== undefined) throw new UsageError(why);
-    const earlier = (await listLinks(warehouse, 'connect')).filter(link => link.userId === name);
-    const link: Link = {
-      secretHash: hashOf(secret),
-      kind: 'connect',
-      userId: name,
-      createdAt,
-      expiresAt,
-      problem: null,
-      serviceUserId: null,
-    };
-    await warehouse.record([noInvitationEntry(name), linkEntry(link)]);
-    return earlier.some(one => isInTime(app, one));
-  });
-  return { user_id: name, url: `${publicUrl}/connect/${secret}`, expires_at: isoOf(expiresAt), replaced };
+  const link: Link = {
+    secretHash: hashOf(secret),
+    kind: 'connect',
+    userId: name,
+    createdAt,
+    expiresAt,
+    problem: null,
+    serviceUserId: null,
+  };
+  const replaced = links.some(earlier => earlier.userId === name && isInTime(app, earlier));
+  const invited = { user_id: name, url: `${publicUrl}/connect/${secret}`, expires_at: isoOf(expiresAt), replaced };
+  return { invited, entries: [noInvitationEntry(name), linkEntry(link)] };
 }
 
 /** Why nobody is invited as this account: there is nothing to sign in for. Undefined where somebody may be. */

@@ -1,10 +1,12 @@
 import { RingneckError, shownMessageOf, TryLaterError } from '../../base/errors.ts';
-import { findAccount, howLeft, shownAccount } from '../../ledger/accounts.ts';
+import { changeAccounts, findAccount, howLeft, shownAccount } from '../../ledger/accounts.ts';
+import { type Link, listLinks } from '../../ledger/links.ts';
+import type { LedgerEntry } from '../../warehouse/sql.ts';
 import type { App } from '../app.ts';
 import { ensureEnrolment } from '../ensure-there.ts';
 import { storeTold } from '../participants.ts';
 import type { BadLine, PersonLine } from '../people-file.ts';
-import { inviteAccount, listInvitations } from './invitations.ts';
+import { listInvitations, makeInvitation } from './invitations.ts';
 
 /** What became of a line. */
 export interface InvitedLine {
@@ -37,13 +39,22 @@ async function inviteAccounts(
   ensureEnrolment(app.settings);
   const bad = await storeTold(app, people);
   if (bad.length) return { people: [], bad };
-  const open = new Map(
-    (await listInvitations(app)).flatMap(one => (one.state === 'open' ? [[one.user_id, `${one.expires_at?.slice(0, 16)}Z`]] : [])),
-  );
-  const lines: InvitedLine[] = [];
-  for (const { line, name } of people)
-    lines.push({ line, user_id: name, ...(await inviteOne(app, name, { days, replace, until: open.get(name) })) });
-  return { people: lines, bad };
+  // All of them or none: of a link that is stored and was never printed nobody has the address.
+  return changeAccounts(app.warehouse, async () => {
+    const open = new Map(
+      (await listInvitations(app)).flatMap(one => (one.state === 'open' ? [[one.user_id, `${one.expires_at?.slice(0, 16)}Z`]] : [])),
+    );
+    const links = await listLinks(app.warehouse, 'connect');
+    const lines: InvitedLine[] = [];
+    const entries: LedgerEntry[] = [];
+    for (const { line, name } of people) {
+      const { told, entries: own } = await inviteOne(app, name, { days, replace, until: open.get(name), links });
+      lines.push({ line, user_id: name, ...told });
+      for (const entry of own) entries.push(entry);
+    }
+    await app.warehouse.record(entries);
+    return { people: lines, bad };
+  });
 }
 
 interface Wanted {
@@ -51,11 +62,22 @@ interface Wanted {
   replace: boolean;
   /** When the link ends that the name has; undefined where it has none that can be used. */
   until: string | undefined;
+  links: readonly Link[];
 }
 
-const unchanged = (reason: string) => ({ result: 'unchanged', url: null, expires_at: null, reason }) as const;
+/** What is told of a line, and what makes its link one. */
+interface Planned {
+  told: Omit<InvitedLine, 'line' | 'user_id'>;
+  entries: readonly LedgerEntry[];
+}
 
-async function inviteOne(app: App, name: string, { days, replace, until }: Wanted): Promise<Omit<InvitedLine, 'line' | 'user_id'>> {
+const notInvited = (result: 'unchanged' | 'failed', reason: string): Planned => ({
+  told: { result, url: null, expires_at: null, reason },
+  entries: [],
+});
+const unchanged = (reason: string): Planned => notInvited('unchanged', reason);
+
+async function inviteOne(app: App, name: string, { days, replace, until, links }: Wanted): Promise<Planned> {
   const another = `ringneck account invite ${name} makes another in its place`;
   if (until !== undefined && !replace) return unchanged(`has a link until ${until}; ${another}`);
   const account = await findAccount(app.warehouse, name);
@@ -65,10 +87,11 @@ async function inviteOne(app: App, name: string, { days, replace, until }: Wante
   if (left && until !== undefined) return unchanged(`${left}, and has a link until ${until}, which stays; ${another}`);
   if (left) return unchanged(`${left}: ringneck account invite ${name} invites them all the same`);
   try {
-    const { url, expires_at } = await inviteAccount(app, { name, days });
-    return { result: 'invited', url, expires_at, reason: null };
+    const { invited, entries } = await makeInvitation(app, { name, days, links });
+    const { url, expires_at } = invited;
+    return { told: { result: 'invited', url, expires_at, reason: null }, entries };
   } catch (error) {
     if (!(error instanceof RingneckError) || error instanceof TryLaterError) throw error;
-    return { result: 'failed', url: null, expires_at: null, reason: shownMessageOf(error) };
+    return notInvited('failed', shownMessageOf(error));
   }
 }

@@ -4,6 +4,7 @@ import { messageOf } from '../../base/errors.ts';
 import { warehouseIn } from '../../base/warehouse-file.ts';
 import { databasesIn } from '../../queue/remove-database.ts';
 import { searchDatabase } from '../../warehouse/readers/search.ts';
+import { finishingIn } from '../finishing.ts';
 import type { Found, Searched } from './report.ts';
 import type { SearchOrder } from './search.ts';
 import { searchFile } from './search-bytes.ts';
@@ -48,7 +49,7 @@ export async function searchAll({ data, snapshot, dated, words, redis }: SearchO
   }
 
   // The service's people are its own; what is being erased stands in the note of it.
-  const left = new Set([join(data, 'service'), join(data, 'erasing.json'), dated]);
+  const left = new Set([join(data, 'service'), join(data, 'erasing.json'), finishingIn(data), dated]);
   const files = listFiles(data, { left, queue, searched });
   for (const file of [snapshot, `${snapshot}.wal`]) if (existsSync(file) && !files.includes(file)) files.push(file);
   for (const file of files) await searchOne(file);

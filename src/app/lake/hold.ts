@@ -1,13 +1,13 @@
 import { spawn } from 'node:child_process';
-import { setCommonStore } from '../../base/common-files.ts';
+import { type CommonStore, setCommonStore } from '../../base/common-files.ts';
 import { environment } from '../../base/config.ts';
-import { TryLaterError, UsageError } from '../../base/errors.ts';
+import { messageOf, TryLaterError, UsageError } from '../../base/errors.ts';
 import { ensureFolder } from '../../base/files.ts';
 import type { Catalogue } from '../../machines/catalogue.ts';
 import type { CommonFiles } from '../../machines/files.ts';
 import type { Holder, Lease } from '../../machines/lease.ts';
 import type { AppOptions } from '../app-options.ts';
-import { lakeOf, noteLake, placeOf, readNoted } from './place.ts';
+import { lakeOf, noteLake, noteRewritten, placeOf, REWRITTEN, readNoted } from './place.ts';
 
 /** What this process has of the lake of a data folder. */
 export interface Held {
@@ -22,6 +22,8 @@ export interface HoldWait {
   signal: AbortSignal;
   /** Told who works on the lake, as often as it is looked. */
   onHeld(holder: Holder): void | Promise<void>;
+  /** Ends what goes on meanwhile, once the lake is ours: before anything is done with the files of the folder. */
+  onTaken(): Promise<void>;
 }
 
 /** Whoever holds the lake has its queues: nobody waits until a dead machine no longer claims them. */
@@ -103,10 +105,30 @@ async function take(options: HoldOptions, wait: HoldWait | undefined): Promise<H
     const onHeld = (holder: Holder) => {
       throw new TryLaterError(`${tellHolder(holder)}: say it there, or end that ringneck first`);
     };
-    const lease = await Lease.take({ catalogue, folder: data, times, onLost }, wait ?? { onHeld });
+    let hasWaited = false;
+    const waiting = wait && {
+      signal: wait.signal,
+      onHeld: async (holder: Holder) => {
+        // With another key it would take over what it cannot read.
+        if (!hasWaited) await ensureSameKey(options, catalogue);
+        hasWaited = true;
+        await wait.onHeld(holder);
+      },
+    };
+    const lease = await Lease.take({ catalogue, folder: data, times, onLost }, waiting ?? { onHeld });
     if (lease) {
       const files = new CommonFiles(catalogue.place, lease.token, () => lease.lose());
       try {
+        await wait?.onTaken();
+        // When it began to wait nothing may have been sealed.
+        if (hasWaited) await ensureSameKey(options, catalogue);
+        const { followRewritten } = await import('./follow-rewritten.ts');
+        await followRewritten(options, catalogue, async () => undefined).catch(error =>
+          log.error(
+            { reason: messageOf(error) },
+            'what this machine has of who was erased or moved could not be removed: it is tried again',
+          ),
+        );
         await joinMachines({ settings, catalogue, files });
         return { catalogue, lease, files };
       } catch (error) {
@@ -153,6 +175,22 @@ async function ensureMayJoin({ settings }: Pick<AppOptions, 'settings'>, catalog
   }
 }
 
+/** @throws UsageError where this machine has another key than what the machine that works, or worked last, has sealed */
+async function ensureSameKey({ settings }: Pick<AppOptions, 'settings'>, catalogue: Catalogue): Promise<void> {
+  const [{ readCommonFiles }, { isOpenedBy }, { findSecretKey }] = await Promise.all([
+    import('../../machines/files.ts'),
+    import('../../base/secrets/sealed-file.ts'),
+    import('../../base/secrets/secret-key.ts'),
+  ]);
+  const sealed = (await readCommonFiles(catalogue)).get('accounts.secret');
+  const key = findSecretKey(settings.data, settings.secretKey);
+  if (!sealed || (key !== undefined && isOpenedBy(sealed, key) !== false)) return;
+  throw new UsageError(
+    'the tokens of the lake’s accounts are sealed with another key than this machine has: ' +
+      'set RINGNECK_SECRET_KEY to the text that is set on the other machines, or that their secret.key holds',
+  );
+}
+
 /** From here on the common files are those of the catalogue, and are written there first. */
 async function joinMachines({
   settings,
@@ -166,7 +204,15 @@ async function joinMachines({
   if (!noted?.joined) pushCommonFiles(data, common, files);
   pullCommonFiles(data, common);
   if (noted && !noted.joined) noteLake(data, placeOf(settings)!, { ...noted, joined: true });
-  files.whenClosed(setCommonStore(data, files));
+  const store: CommonStore = {
+    write: (name, content) => files.write(name, content),
+    remove: name => {
+      const mark = files.remove(name);
+      const rewritten = REWRITTEN.find(file => file === name);
+      if (rewritten) noteRewritten(settings, rewritten, mark);
+    },
+  };
+  files.whenClosed(setCommonStore(data, store));
 }
 
 /**

@@ -18,7 +18,13 @@ interface Noted {
   importing?: boolean;
   /** Its tokens are those that the lake's machines have in common. */
   joined?: boolean;
+  /** The last erasing and move, on whichever machine, of which nothing of before is left in the folder. */
+  rewritten: Partial<Record<Rewritten, string>>;
 }
+
+/** The files by which machines know that somebody is being erased or moved. */
+export const REWRITTEN = ['erasing.json', 'moving.json'] as const;
+type Rewritten = (typeof REWRITTEN)[number];
 
 /** Where the file of a folder is once it is imported. */
 export const importedFileIn = (data: string): string => `${upgradeCopiesOf(warehouseIn(data))}lake`;
@@ -71,12 +77,19 @@ export function lakeOf(settings: LakeSettings): { lake?: LakeOptions } {
 export function noteLake(
   data: string,
   { address: { catalogue, data: files } }: LakePlace,
-  { id = randomUUID(), importing = false, joined = false }: Partial<Pick<Noted, 'id' | 'importing' | 'joined'>> = {},
+  { id = randomUUID(), importing = false, joined = false, rewritten = {} }: Partial<Omit<Noted, 'format' | 'catalogue' | 'data'>> = {},
 ): Noted {
-  const noted: Noted = { format: 1, id, catalogue, data: files, ...(importing && { importing }), ...(joined && { joined }) };
+  const flags = { ...(importing && { importing }), ...(joined && { joined }) };
+  const noted: Noted = { format: 1, id, catalogue, data: files, ...flags, rewritten };
   ensureFolder(data);
   writeFileAtomically(lakeFileIn(data), `${JSON.stringify(noted)}\n`);
   return noted;
+}
+
+/** Nothing is left in the folder of before that. */
+export function noteRewritten(settings: LakeSettings & { data: string }, name: Rewritten, mark: string): void {
+  const noted = readNoted(settings.data);
+  if (noted) noteLake(settings.data, placeOf(settings)!, { ...noted, rewritten: { ...noted.rewritten, [name]: mark } });
 }
 
 /** @throws RingneckError where it is unreadable */
@@ -92,11 +105,12 @@ export function readNoted(data: string): Noted | undefined {
 
 /** By hand: every command reads it, and zod would take most of the time of the short ones. */
 function parseNoted(read: unknown): Noted {
-  const { format, id, catalogue, data, importing, joined } = Object(read) as Record<keyof Noted, unknown>;
+  const { format, id, catalogue, data, importing, joined, rewritten = {} } = Object(read) as Record<keyof Noted, unknown>;
   if (format !== 1) throw new Error('its format is not 1');
   const isKnown = [importing, joined].every(flag => typeof flag === 'boolean' || flag === undefined);
   if (typeof id !== 'string' || typeof catalogue !== 'string' || typeof data !== 'string' || !isKnown) {
     throw new Error('it does not hold what it should');
   }
-  return { format, id, catalogue, data, ...(importing === true && { importing }), ...(joined === true && { joined }) };
+  const flags = { ...(importing === true && { importing }), ...(joined === true && { joined }) };
+  return { format, id, catalogue, data, ...flags, rewritten: Object(rewritten) };
 }

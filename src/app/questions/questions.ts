@@ -32,7 +32,7 @@ const FOLDER = fileURLToPath(new URL('../../../schema/queries/console/', import.
 /** Answers that are kept for who asks the same of the same file. */
 const KEPT_ROWS = 200_000;
 /** How soon a file that was replaced is let go: it may be the last that has somebody who was erased. */
-const LET_GO_MS = 1_000;
+const LOOK_MS = 1_000;
 const HOUR_MS = 3_600_000;
 
 /**
@@ -47,6 +47,8 @@ export class Questions {
   #rows = 0;
   #stamp: string | undefined;
   readonly #now: () => number;
+  readonly #idleMs: number;
+  #askedAt = 0;
   #child: ChildProcess | undefined;
   #timer: NodeJS.Timeout | undefined;
   #next = 0;
@@ -54,10 +56,12 @@ export class Questions {
   /**
    * @param path the snapshot, or the file of one person
    * @param now milliseconds since the epoch
+   * @param idleMs for so long the process is kept while nobody asks
    */
-  constructor(path: string, now: () => number = Date.now) {
+  constructor(path: string, now: () => number = Date.now, idleMs = Number.POSITIVE_INFINITY) {
     this.path = path;
     this.#now = now;
+    this.#idleMs = idleMs;
   }
 
   /** Changes with each publication, and each hour, for what is answered depends on which day it is; undefined where there is no file. */
@@ -109,6 +113,7 @@ export class Questions {
 
   #askChild(name: string, parameters: Parameters): Promise<Columns> {
     const id = ++this.#next;
+    this.#askedAt = this.#now();
     return new Promise((take, fail) => {
       this.#waiting.set(id, { take, fail });
       const child = this.#child ?? this.#start();
@@ -121,7 +126,7 @@ export class Questions {
   #start(): ChildProcess {
     const child = fork(CHILD, [FOLDER, this.path], { execArgv: [], stdio: ['ignore', 'ignore', 'ignore', 'ipc'] });
     this.#child = child;
-    this.#timer = setInterval(() => this.#letGo(), LET_GO_MS).unref();
+    this.#timer = setInterval(() => this.#look(), LOOK_MS).unref();
     child.on('message', (answered: Answered) => this.#settle(answered));
     child.on('error', error => this.#end(error, child));
     child.on('exit', () => this.#end(new RingneckError('the process that reads the snapshot has ended: try again'), child));
@@ -146,8 +151,10 @@ export class Questions {
     this.#waiting.clear();
   }
 
-  #letGo(): void {
-    if (this.#isOther()) this.#child?.send({ letGo: true } satisfies LetGo, () => undefined);
+  #look(): void {
+    const isIdle = !this.#waiting.size && Math.abs(this.#now() - this.#askedAt) >= this.#idleMs;
+    if (isIdle) void this.close();
+    else if (this.#isOther()) this.#child?.send({ letGo: true } satisfies LetGo, () => undefined);
   }
 
   /** A file that cannot be looked at may be another one: whoever asks is told what is wrong with it. */

@@ -57,6 +57,7 @@ export class Snapshots {
   #took: { refresh?: number; publish?: number } = {};
   /** How many are being made anew: that may take minutes. */
   #sorting = 0;
+  #catchingUp: Promise<unknown> | undefined;
   /** The last dated one: one after the other, or two would be of one minute. */
   #keeping: Promise<unknown> = Promise.resolve();
 
@@ -146,7 +147,20 @@ export class Snapshots {
         log.warn({ reason: messageOf(error) }, 'the snapshot could not be brought up to date'),
       );
     }
+    if (!this.isFresh && !this.isKept) this.#catchUp();
     return { path, at: this.#last!.at, stale: !this.isFresh };
+  }
+
+  /** Who asks next has a newer one, where nobody else sees to it. */
+  #catchUp(): void {
+    this.#catchingUp ??= this.refresh()
+      .catch(error => {
+        if (!this.#closing.signal.aborted)
+          this.#parts.log.warn({ reason: messageOf(error) }, 'the snapshot could not be brought up to date');
+      })
+      .finally(() => {
+        this.#catchingUp = undefined;
+      });
   }
 
   /**

@@ -99,6 +99,12 @@ export function findOpened(groups: readonly Group[], text: string, derive: Deriv
   return undefined;
 }
 
+/** Whether a key opens anything of what a file holds; undefined where the file is of another version. */
+export function isOpenedBy(content: string, key: string): boolean | undefined {
+  const file = sealedFile.safeParse(JSON.parse(content));
+  return file.success ? findOpened(groupsOf(file.data), key, createDerive()) !== undefined : undefined;
+}
+
 /** What a group's digests are made with; undefined where it was altered. */
 export function digestKeyOf({ group, key }: Opened): Buffer | undefined {
   if (group.digest === undefined) return key;

@@ -275,6 +275,10 @@ export class Secrets {
     this.#write(fileOf(group, groups.filter(({ salt }) => salt !== group.salt).map(withoutFormer)));
   }
 
+  #earlierOf(name: string, id: string): string[] {
+    return [...this.#found].filter(([, found]) => found.name === name && found.id === id).map(([token]) => token);
+  }
+
   /** The access token. What was given out of a sign-in before is known for as long as somebody may work with it. */
   #remember(name: string, { id, accessToken }: SignIn): string {
     if (this.#found.has(accessToken)) return accessToken;
@@ -436,7 +440,7 @@ export class Secrets {
     );
   }
 
-  /** Which of these accounts has one of these tokens. */
+  /** Which of these accounts has one of these tokens, or had one as an access token of the sign-in that it has. */
   findOwner(tokens: readonly (string | null | undefined)[], accounts: readonly string[]): string | undefined {
     const content = this.#file.read();
     const opened = content && this.#findOpenedIfAny(content);
@@ -445,7 +449,9 @@ export class Secrets {
     const tokensIn = (entry: Entry) => {
       const text = opened && this.#openWith(entry, opened.key);
       if (text === undefined) return [];
-      return entry[3] === undefined ? [text] : tokensOf(readSignIn(text));
+      if (entry[3] === undefined) return [text];
+      const signIn = readSignIn(text);
+      return [...tokensOf(signIn), ...this.#earlierOf(entry[0], signIn.id)];
     };
     return opened?.group.accounts.find(entry => among.has(entry[0]) && tokensIn(entry).some(token => tokens.includes(token)))?.[0];
   }

@@ -52,6 +52,7 @@ export async function logIn(name: string, { browser, timeout, ...options }: Opti
       open: listens && hasBrowser(environment) ? url => signInInBrowser(url, session.settings.data) : undefined,
       listens,
       paste: readPasted,
+      onStray: () => note(STRAY),
       timeoutMs: timeout * 1000,
       signal,
     });
@@ -81,7 +82,7 @@ async function signInInBrowser(url: string, data: string): Promise<void> {
   }
 }
 
-/** One line of standard input; undefined at its end. */
+/** A line of standard input in which there is something; undefined at its end. */
 async function readPasted(
   url: string,
   { listensAt, signal }: { listensAt: string | undefined; signal: AbortSignal },
@@ -95,7 +96,7 @@ async function readPasted(
   try {
     return await new Promise<string | undefined>((resolve, reject) => {
       lines
-        .once('line', resolve)
+        .on('line', line => line.trim() && resolve(line))
         .once('close', () => resolve(undefined))
         .once('SIGINT', () => reject(new Interrupted()));
     });
@@ -105,6 +106,9 @@ async function readPasted(
     process.stdin.pause();
   }
 }
+
+const STRAY =
+  'An answer has come that is not to this sign-in (its state is another one): nothing of it was taken, and the right one is still waited for.';
 
 const FINISHING =
   'The person has signed in: that is stored, or taken back at the service, before this ends. Interrupted once more, it may leave an access there.';

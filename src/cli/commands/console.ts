@@ -4,6 +4,7 @@ import type { ConsoleGrant } from '../../app/app-options.ts';
 import type { AppCommands } from '../../app/commands.ts';
 import { RingneckError, UsageError } from '../../base/errors.ts';
 import { interruptible } from '../../base/interrupt.ts';
+import { warehouseIn } from '../../base/warehouse-file.ts';
 import { withExample } from '../options.ts';
 import { openSession, type Session } from '../session.ts';
 import { note } from '../terminal/note.ts';
@@ -59,6 +60,7 @@ async function serveReading(session: Session, grant: ConsoleGrant, open: boolean
   if (!existsSync(data))
     throw new UsageError(`there is nothing to look at: ${data} (RINGNECK_DATA) does not exist. Begin with: ringneck init`);
   await ensureOfThisWarehouse(session.settings);
+  await makeFirstSnapshot(session);
   const address = { host, port: consolePort ?? 0 };
   const served = await listening(address, 'RINGNECK_CONSOLE_PORT', openConsole({ ...session, now: Date.now }, address));
   try {
@@ -69,6 +71,15 @@ async function serveReading(session: Session, grant: ConsoleGrant, open: boolean
   } finally {
     await served.close();
   }
+}
+
+/** Where what was read has no snapshot yet: without one the page would be empty. */
+async function makeFirstSnapshot(session: Session): Promise<void> {
+  const { data, snapshot } = session.settings;
+  if (existsSync(snapshot) || !existsSync(warehouseIn(data))) return;
+  note('there is no snapshot yet: the first one is made, which takes a while');
+  const { call } = await import('../../app/call.ts');
+  await interruptible(signal => call(session, 'snapshot', {}, { signal }));
 }
 
 async function show(url: string, { settings }: Session, open: boolean): Promise<void> {

@@ -10,20 +10,17 @@ export function addMachines(program: Command): void {
     program
       .command('machines')
       .description('show on which machines `ringneck up` runs with this lake: which one works, which wait, and their versions')
-      .option('--json', 'print a list of {host, folder, version, since, seen_seconds_ago, state}'),
+      .option('--json', 'print a list of {host, folder, version, since, seen_seconds_ago, queue_seconds_ago, state}'),
     'ringneck machines',
   ).action(async ({ json }: { json?: true }) => {
     const machines = await findMachines(await openSession());
     if (json) return printJson(machines);
     if (!machines.length) return note('no ringneck up runs with this lake');
-    const rows = machines.map(({ state, host, folder, version, since, seen_seconds_ago: ago }) => [
-      state,
-      host,
-      folder,
-      version,
-      since,
-      `${ago} s ago`,
+    const ago = (seconds: number | null) => (seconds === null ? '–' : `${seconds} s ago`);
+    const rows = machines.map(({ state, host, folder, version, since, seen_seconds_ago: seen, queue_seconds_ago: queue }) => [
+      ...[state, host, folder, version, since],
+      ...[ago(seen), ago(queue)],
     ]);
-    printLines(formatTable(['state', 'host', 'folder', 'version', 'since', 'seen'], rows));
+    printLines(formatTable(['state', 'host', 'folder', 'version', 'since', 'seen', 'Redis answered'], rows));
   });
 }

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { call } from '../../app/call.ts';
 import { formatSpan } from '../../app/doctor/clock.ts';
-import { isWell, READ_MISSING, readFirst } from '../../app/fixes.ts';
+import { isSignInOver, isWell, READ_MISSING, readFirst } from '../../app/fixes.ts';
 import { type SignInStatus, tellSignIn } from '../../app/sign-in-status.ts';
 import type { StatusReport } from '../../app/status-commands.ts';
 import { noAccount } from '../../base/no-account.ts';
@@ -14,6 +14,7 @@ import { collect, withExample } from '../options.ts';
 import { openSession } from '../session.ts';
 import { note } from '../terminal/note.ts';
 import { formatTable, printJson, printLine, printLines } from '../terminal/print.ts';
+import { formatProblems } from '../terminal/subscription-problems.ts';
 
 export function addStatus(program: Command): void {
   withExample(
@@ -30,8 +31,10 @@ export function addStatus(program: Command): void {
     const all = await call(session, 'status', {});
     const report = { ...all, accounts: choose(all.accounts, options) };
     if (options.json) printJson(report);
-    else if (all.accounts.length && !report.accounts.length) printLine('nothing is wrong with any account');
-    else {
+    else if (all.accounts.length && !report.accounts.length) {
+      printLine('nothing is wrong with any account');
+      if (isAmiss(report)) printStatus(report);
+    } else {
       if (!all.accounts.length) note(`no account yet: ${accessCommand('NAME', session.settings)}`);
       printStatus(report);
     }
@@ -46,6 +49,11 @@ interface Options {
 
 type Accounts = StatusReport['accounts'];
 
+/** Whether anything is wrong that is no account’s. */
+const isAmiss = ({ service_unreachable: silence, queue, snapshot, webhooks, invitations }: StatusReport): boolean =>
+  Boolean(silence || queue.problem || queue.unreadable_events || snapshot.failure || webhooks?.problem || webhooks?.problems.length) ||
+  invitations.some(({ problem }) => problem !== null);
+
 /** @throws UsageError for an account that there is not */
 function choose(accounts: Accounts, { user, problems }: Options): Accounts {
   const names = accounts.map(({ user_id: name }) => name);
@@ -55,8 +63,8 @@ function choose(accounts: Accounts, { user, problems }: Options): Accounts {
   if (!problems) return chosen;
   return (
     chosen
-      // Why a parked account is not read is said once, with what to do: of each of its collections it is the same.
-      .map(account => ({ ...account, collections: account.state === 'parked' ? [] : account.collections.filter(one => !isWell(one)) }))
+      // Why an account is not read is said once, with what to do: of each of its collections it is the same.
+      .map(account => ({ ...account, collections: account.state !== 'active' ? [] : account.collections.filter(one => !isWell(one)) }))
       .filter(({ state, collections, sign_in: signIn }) => state !== 'active' || collections.length || signIn?.problem)
   );
 }
@@ -77,7 +85,7 @@ function printStatus({
   if (elsewhere) printLine(`${elsewhere.host} works on the lake since ${elsewhere.since}; this machine waits`);
   for (const account of accounts) {
     printLine(`${account.user_id}: ${account.state}${account.reason ? ` (${account.reason})` : ''}`);
-    if (account.sign_in) printSignIn(account.user_id, account.sign_in);
+    if (account.sign_in) printSignIn(account, account.sign_in);
     const rows = account.collections.map(({ name, state, newest_day, lag, failures, reason }) => [
       `  ${name}`,
       state,
@@ -108,10 +116,10 @@ function printStatus({
   if (drift.length) printLine(`drift: ${countDrift(drift)}: ringneck sql 'FROM sync.drift'`);
 }
 
-function printSignIn(name: string, status: SignInStatus): void {
+function printSignIn({ user_id: name, reason }: StatusReport['accounts'][number], status: SignInStatus): void {
   printLine(`  signed in: ${tellSignIn(status)}`);
   if (status.problem) printLine(`  → it cannot be renewed for now: ${status.problem}`);
-  if (!status.is_renewed) printLine(`  → it cannot be renewed: ${loginCommand(name)}, or see ringneck doctor`);
+  if (!status.is_renewed && !isSignInOver(reason)) printLine(`  → it cannot be renewed: ${loginCommand(name)}, or see ringneck doctor`);
 }
 
 function printInvitations(invitations: StatusReport['invitations']): void {
@@ -165,10 +173,7 @@ function printWebhooks(status: WebhookStatus): void {
     subscriptions === 'ensured' ? `${active} of ${wanted} subscriptions active` : `removed by command (ringneck subscriptions ensure)`;
   printLine(`webhooks: ${kept}, at ${url}`);
   if (problem) printLine(`  in the way: ${problem}`);
-  if (problems.length) {
-    const rows = problems.map(({ data_type, event_type, state, reason }) => [`  ${data_type}`, event_type, state, reason]);
-    printLines(formatTable(['  data type', 'event type', 'state', 'reason'], rows));
-  }
+  if (problems.length) printLines(formatProblems(problems, '  '));
   const waiting = status.waiting === null ? 'what waits is known to a running `ringneck up`' : `${status.waiting} waiting`;
   printLine(`  last event: ${last ?? 'none yet'}; ${waiting}; in the last 24 hours: ${countAll(status.events_24h)}; missed: ${missed}`);
   for (const { events, service_user_id: id } of status.unknown_users.slice(0, SHOWN_UNKNOWN)) {

@@ -2,12 +2,12 @@ import type { Command } from 'commander';
 import { call } from '../../app/call.ts';
 import type { AppCommands } from '../../app/commands.ts';
 import { connectControl } from '../../app/control/connect-control.ts';
-import { withDetail } from '../../base/errors.ts';
 import type { SubscriptionReport } from '../../sync/webhook-status.ts';
 import { withExample } from '../options.ts';
 import { openSession } from '../session.ts';
 import { note, noteLines } from '../terminal/note.ts';
 import { formatTable, printJson, printLine, printLines } from '../terminal/print.ts';
+import { formatProblems } from '../terminal/subscription-problems.ts';
 
 export function addSubscriptions(program: Command): void {
   const subscriptions = withExample(
@@ -42,14 +42,7 @@ function addEnsure(subscriptions: Command): void {
     if (problems.some(({ state }) => state !== 'not_offered')) process.exitCode = 1;
     if (options.json) return printJson(report);
     printLine(`${active} of ${wanted} subscriptions are active`);
-    if (!problems.length) return;
-    const rows = problems.map(problem => [
-      problem.data_type,
-      problem.event_type,
-      problem.state,
-      problem.reason && withDetail(problem.reason, problem.detail),
-    ]);
-    noteLines(formatTable(['data type', 'event type', 'state', 'reason'], rows));
+    if (problems.length) noteLines(formatProblems(problems));
   });
 }
 

@@ -4,6 +4,7 @@ import { findNamed, spellName } from '../../app/catalogue/find-named.ts';
 import { findSource, hasOwnerSince } from '../../app/find-source.ts';
 import { didYouMean } from '../../base/did-you-mean.ts';
 import { UsageError } from '../../base/errors.ts';
+import { listShort } from '../../base/items.ts';
 import { printableLines } from '../../base/printable.ts';
 import {
   type Catalogue,
@@ -98,8 +99,7 @@ export function findEntry({ entries }: Catalogue, name: string): Described {
   if (table?.columns.length) return { ...table, columns: [findColumn(table, wanted.slice(dot + 1))], isColumn: true };
   const holders = entries.filter(({ columns }) => columns.some(column => column.name.toLowerCase() === wanted)).map(entry => entry.name);
   if (holders.length) {
-    const listed = holders.length > 6 ? `${holders.slice(0, 6).join(', ')} and ${holders.length - 6} more` : holders.join(', ');
-    throw new UsageError(`${name} is a column of ${listed}: ringneck describe ${holders[0]}`);
+    throw new UsageError(`${name} is a column of ${listShort(holders, 6)}: ringneck describe ${holders[0]}`);
   }
   const nearest = didYouMean(
     wanted,

@@ -106,7 +106,8 @@ export const operationRoutes = {
   'GET runs': route({
     summary: 'The last runs',
     role: 'reader',
-    input: z.strictObject({}),
+    /** `running`: those alone that are worked on now, which asks no snapshot. */
+    input: z.strictObject({ state: z.literal('running').optional() }),
     answer: z.strictObject({ runs: z.array(run) }),
   }),
   'GET events': route({

@@ -60,9 +60,11 @@ const people = z.strictObject({
   needs_a_look: z.array(z.strictObject({ id: z.string(), text: z.string() })),
   /** How many more there are. */
   more: z.number(),
-  /** Where nobody is followed yet: how the first person signs in. */
-  /** What to do where nobody is followed; `can_invite`: a link can be made here, too, by the action `invite`. */
-  first_run: z.strictObject({ text: z.string(), command: z.string(), can_invite: z.boolean() }).nullable(),
+  /**
+   * Where nobody can be shown: how many are followed, who wait for the first snapshot, and how the first person signs in; `can_invite`: a link
+   * can be made here, too, by the action `invite`.
+   */
+  first_run: z.strictObject({ followed: z.number(), text: z.string(), command: z.string(), can_invite: z.boolean() }).nullable(),
   sql: z.string(),
 });
 

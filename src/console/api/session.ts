@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { instant, roles, route } from './route.ts';
 
-/** How the snapshot is kept up: by the owner; by nobody, for none runs; not, for the service is silent, or none can be made. */
-export const freshness = ['followed', 'alone', 'unreachable', 'unpublished'] as const;
+/** How the snapshot is kept up: by the owner; more is being read; by nobody, for none runs; not, for the disk is full, the service silent, or none can be made. */
+export const freshness = ['followed', 'reading', 'alone', 'full', 'unreachable', 'unpublished'] as const;
 
 const session = z.strictObject({
   role: z.enum(roles),

@@ -6,8 +6,8 @@ const number = z.array(z.number().nullable());
 
 const trend = z.strictObject({
   metric: z.string(),
-  /** One for each day of `daily` in the range; other days have no row. */
-  ...columns({ day: z.array(day), value: number, median: number, spread: number, z: number }).shape,
+  /** One for each day of `daily` in the range; other days have no row. `part` is what an unfinished day has come to, which is no value of it. */
+  ...columns({ day: z.array(day), value: number, part: number, median: number, spread: number, z: number }).shape,
 });
 
 /** Metrics of one person over many days. */

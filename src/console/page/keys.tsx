@@ -31,19 +31,20 @@ export function Keys({ lastPerson, hasOperations }: { lastPerson: string | undef
   const list = useRef<HTMLDialogElement>(null);
   const [isOn, setOn] = useState(areLetterKeysOn);
   const open = () => list.current?.showModal();
+  // The screen may change between `g` and its letter, and what listens with it.
+  const waitsUntil = useRef(0);
   useEffect(() => {
-    let waitsUntil = 0;
     const goTo = (key: string) => {
       const to = key === 'p' ? (lastPerson ?? '/') : SCREENS[key];
       if (to !== undefined && (hasOperations || to !== '/operations')) go(to);
       return to !== undefined;
     };
     const act = (key: string, at: number): boolean => {
-      if (at < waitsUntil) {
-        waitsUntil = 0;
+      if (at < waitsUntil.current) {
+        waitsUntil.current = 0;
         return goTo(key);
       }
-      if (key === 'g') waitsUntil = at + PATIENCE_MS;
+      if (key === 'g') waitsUntil.current = at + PATIENCE_MS;
       else if (key === '/') findPeople();
       else if (key === 't') setTheme(nextTheme());
       else if (key === '?') open();

@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useLayoutEffect, useState } from 'preact/hooks';
 import { PREFIX } from './api.ts';
 
 /** Where the page is: its path without the prefix, and its query, which hold all of its state. */
@@ -33,7 +33,8 @@ export function setQuery(changes: Readonly<Record<string, string | null>>, optio
 
 export function usePlace(): Place {
   const [place, setPlace] = useState(here);
-  useEffect(() => {
+  // Before the paint, or a move within the first frame would not be heard of.
+  useLayoutEffect(() => {
     const tell = () => setPlace(here());
     listeners.add(tell);
     return () => void listeners.delete(tell);

@@ -13,6 +13,7 @@ import { useAnswer } from './parts/use-answer.ts';
 import { Enter, SessionOver } from './screens/enter.tsx';
 import { Overview } from './screens/overview.tsx';
 import { Person } from './screens/person.tsx';
+import { keepHistoryOf } from './screens/sql/history.ts';
 import { TopBar } from './top-bar.tsx';
 
 const Raster = lazy(async () => (await import('./screens/raster.tsx')).Raster);
@@ -32,6 +33,8 @@ function Page() {
 function Inside() {
   const session = useAnswer('GET session', {});
   if (session.error?.kind === 'session') return <SessionOver message={session.error.message} />;
+  // Before a screen shows what was written.
+  if (session.answer) keepHistoryOf(session.answer);
   // A screen asks at once, not when it is known who looks: who may not is refused either way.
   return (
     <SessionProvider value={session.answer}>

@@ -1,9 +1,9 @@
 import type { AnswerOf } from '../api/routes.ts';
-import { ask } from './api.ts';
 import { Keys } from './keys.tsx';
 import { usePlace } from './location.ts';
 import { Fresh } from './parts/connection.tsx';
 import { Link } from './parts/link.tsx';
+import { SignOut } from './parts/sign-out.tsx';
 
 /** The last address of a person in this tab. */
 let lastPerson: string | undefined;
@@ -37,15 +37,7 @@ export function TopBar({ session }: { session: AnswerOf<'GET session'> }) {
       <Fresh session={session} />
       <Keys lastPerson={lastPerson} hasOperations={session.role !== 'person'} />
       <span class="role">{session.role}</span>
-      <button type="button" class="of-keys" onClick={signOut}>
-        Sign out
-      </button>
+      <SignOut />
     </header>
   );
-}
-
-/** The next question tells all pages of this browser that the session is over. */
-function signOut(): void {
-  const next = () => ask('GET session', {}).catch(() => undefined);
-  ask('DELETE session', {}).then(next, next);
 }

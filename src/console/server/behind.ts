@@ -1,16 +1,21 @@
-import { isOfUnknownPerson, isWell, isWithdrawn } from '../../app/fixes.ts';
+import { isOfAnother, isOfUnknownPerson, isWell, isWithdrawn, twinIn } from '../../app/fixes.ts';
 import type { StatusReport } from '../../app/status-commands.ts';
-import { mustSignInAgain } from '../../base/sign-in-again.ts';
+import { accessCommand, mustSignInAgain } from '../../base/sign-in-again.ts';
 import type { AnswerOf } from '../api/routes.ts';
 
 export type Behind = AnswerOf<'GET operations'>['behind'][number];
 type Account = StatusReport['accounts'][number];
+type Access = Parameters<typeof accessCommand>[1];
 type Told = Pick<Behind, 'cause' | 'helps' | 'action'>;
 
-/** Who is behind, why, and the one thing that helps. @param canInvite whether links to sign in can be made here */
-export function tellBehind(accounts: readonly Account[], canInvite: boolean): Behind[] {
+/**
+ * Who is behind, why, and the one thing that helps.
+ * @param canInvite whether links to sign in can be made here
+ * @param settings without a client nobody can sign in: there is a token to give
+ */
+export function tellBehind(accounts: readonly Account[], canInvite: boolean, settings: Access = { signIn: {} }): Behind[] {
   return accounts.flatMap(account => {
-    const told = account.state === 'active' ? tellActive(account) : tellClosed(account, canInvite);
+    const told = account.state === 'active' ? tellActive(account) : tellClosed(account, canInvite, settings);
     if (!told) return [];
     return [{ id: account.user_id, since: sinceOf(account), state: stateOf(account), ...told }];
   });
@@ -32,33 +37,38 @@ function stateOf({ state, reason }: Account): string {
   return isWithdrawn(reason) ? 'withdrawn' : state;
 }
 
-function tellClosed({ user_id: name, state, reason }: Account, canInvite: boolean): Told {
+function tellClosed({ user_id: name, state, reason }: Account, canInvite: boolean, settings: Access): Told {
   const invite: Behind['action'] = canInvite ? { name: 'invite', label: 'Make a sign-in link', users: [name] } : null;
-  const signIn = canInvite ? 'A new sign-in by the person.' : `A new sign-in by the person: ringneck account login ${name}`;
+  const access = `a new ${settings.signIn ? 'sign-in by' : 'token of'} the person`;
+  const command = accessCommand(name, settings);
   const resume = (label: string): Behind['action'] => ({ name: 'resume', label, users: [name] });
-  if (isWithdrawn(reason)) {
-    return {
-      cause: 'The person has withdrawn.',
-      helps: 'Nothing: they are read again only after another sign-in of theirs.',
-      action: null,
-    };
-  }
-  if (isOfUnknownPerson(reason)) {
-    return { cause: 'It is not known whether the new token is of the same person.', helps: reason ?? '', action: null };
-  }
-  if (state === 'paused') return { cause: 'Paused by hand.', helps: 'Resume it to read on.', action: resume('Resume') };
-  if (mustSignInAgain(reason)) return { cause: 'The service has ended the sign-in.', helps: signIn, action: invite };
+  const cause = tellCause({ state, reason });
+  if (isWithdrawn(reason)) return { cause, helps: 'Nothing: they are read again only after another sign-in of theirs.', action: null };
+  if (isOfUnknownPerson(reason)) return { cause, helps: reason ?? '', action: null };
+  if (state === 'paused') return { cause, helps: 'Resume it to read on.', action: resume('Resume') };
+  if (mustSignInAgain(reason))
+    return { cause, helps: canInvite ? 'A new sign-in by the person.' : `A${access.slice(1)}: ${command}`, action: invite };
   if (reason?.startsWith('forbidden')) {
-    return {
-      cause: 'The service refuses: the membership has ended, or a permission is missing (403).',
-      helps: 'Once the person has renewed it there, try again.',
-      action: resume('Try again'),
-    };
+    return { cause, helps: 'Once the person has renewed it there, try again.', action: resume('Try again') };
   }
   if (reason?.startsWith('unauthorized')) {
-    return { cause: 'The service refuses the token (401).', helps: `${signIn} What is missing is then read by itself.`, action: invite };
+    return { cause, helps: `What is missing is read by itself after ${access}${canInvite ? '.' : `: ${command}`}`, action: invite };
   }
-  return { cause: reason ?? 'Nobody has said why.', helps: 'Once that is mended, try again.', action: resume('Try again') };
+  return { cause, helps: 'Once that is mended, try again.', action: resume('Try again') };
+}
+
+/** Why an account is not read, in the same words on every screen. */
+export function tellCause({ state, reason }: Pick<Account, 'state' | 'reason'>): string {
+  if (isWithdrawn(reason)) return 'The person has withdrawn.';
+  if (isOfAnother(reason)) return 'The new token is that of another person.';
+  const twin = twinIn(reason)?.replace(/:$/, '');
+  if (twin) return `The person is read already, as ${twin}.`;
+  if (isOfUnknownPerson(reason)) return 'It is not known whether the new token is of the same person.';
+  if (state === 'paused') return 'Paused by hand.';
+  if (mustSignInAgain(reason)) return 'The service has ended the sign-in.';
+  if (reason?.startsWith('forbidden')) return 'The service refuses: the membership has ended, or a permission is missing (403).';
+  if (reason?.startsWith('unauthorized')) return 'The service refuses the token (401).';
+  return reason ?? 'Nobody has said why.';
 }
 
 function tellActive({ user_id: name, collections }: Account): Told | undefined {
@@ -74,17 +84,26 @@ function tellActive({ user_id: name, collections }: Account): Told | undefined {
   };
 }
 
+/** What keeps everybody. */
+interface Keeping {
+  /** Why nothing can be stored. */
+  full?: string | null;
+  queueProblem: string | null;
+  silence: string | null;
+  hasOwner: boolean;
+}
+
 /** What an operator is to know first. */
-export function tellOperations(
-  behind: readonly Behind[],
-  { queueProblem, silence, hasOwner }: { queueProblem: string | null; silence: string | null; hasOwner: boolean },
-): string {
+export function tellOperations(behind: readonly Behind[], { full = null, queueProblem, silence, hasOwner }: Keeping): string {
   if (!hasOwner) return 'ringneck up does not run: nothing is read, and nothing can be done here but look.';
   const inNeed = behind.filter(({ state }) => state !== 'withdrawn').length;
   const first = inNeed ? `${inNeed} ${inNeed === 1 ? 'person needs' : 'people need'} a hand.` : 'Nobody needs a hand.';
   const rest = [
-    silence === null ? '' : `The service cannot be reached: ${silence}.`,
-    queueProblem === null ? '' : `The queue cannot be used: ${queueProblem}.`,
+    silence === null ? '' : `The service cannot be reached: ${ended(silence)}`,
+    queueProblem === null ? '' : `The queue cannot be used: ${ended(queueProblem)}`,
   ];
-  return [first, ...rest].filter(Boolean).join(' ');
+  return [full ?? '', first, ...rest].filter(Boolean).join(' ');
 }
+
+/** What ends with a question needs no full stop. */
+const ended = (text: string) => (/[.?!]$/.test(text) ? text : `${text}.`);

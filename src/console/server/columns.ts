@@ -1,4 +1,5 @@
 import type { Questions } from '../../app/questions/questions.ts';
+import { Refusal } from './refusal.ts';
 
 type Columns = Awaited<ReturnType<Questions['ask']>>;
 
@@ -42,7 +43,13 @@ export class Answered {
   }
 }
 
-/** Asks a fixed question. */
+/** Asks a fixed question. @throws Refusal where there is no snapshot */
 export async function askFor(questions: Questions, name: string, parameters = {}): Promise<Answered> {
+  ensureSnapshot(questions);
   return new Answered(await questions.ask(name, parameters));
+}
+
+export function ensureSnapshot({ stamp }: Pick<Questions, 'stamp'>): void {
+  if (stamp !== undefined) return;
+  throw new Refusal(404, 'There is no snapshot yet.', 'While ringneck up runs it is made by itself; ringneck snapshot makes it at once.');
 }

@@ -25,7 +25,7 @@ import { Live } from './live.ts';
 import { nightHandlers } from './night.ts';
 import { describeConsole } from './openapi.ts';
 import { operationHandlers } from './operations.ts';
-import { askPeople, peopleHandlers } from './people.ts';
+import { askPeople, isReading, peopleHandlers } from './people.ts';
 import { rasterHandlers } from './raster.ts';
 import { kindOfStatus, Refusal } from './refusal.ts';
 import { type ConsoleSession, type Grant, Sessions } from './sessions.ts';
@@ -47,6 +47,10 @@ export interface Console {
 type Answering = (input: never, asking: Asking) => Promise<unknown>;
 
 const COMMAND = 'ringneck console';
+const EVENT_STREAM = 'text/event-stream; charset=utf-8';
+
+/** A study has as many files of persons as people who look, and each is answered by a process of its own. */
+const PERSON_IDLE_MS = 300_000;
 
 const PERSON = ['/people/:id(^.+$)', '/people/:id(^.+$)/raster'];
 /** The addresses at which the page has a screen: of each other one it says that there is nothing, and so does the status. */
@@ -298,8 +302,10 @@ class Server {
     if (!commands) return 'alone';
     // While the folder is closed for a moment its owner answers nothing.
     const found = await commands.readHindrances().catch(() => undefined);
+    if (found?.disk_full) return 'full';
     if (found?.service_unreachable) return 'unreachable';
-    return found?.snapshot_failure ? 'unpublished' : 'followed';
+    if (found?.snapshot_failure) return 'unpublished';
+    return (await isReading(commands)) ? 'reading' : 'followed';
   }
 
   async #answer(declared: Route, handler: Answering, request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
@@ -323,8 +329,9 @@ class Server {
     }
     const parsed = declared.input.safeParse({
       ...(request.query as object),
-      ...(request.params as object),
       ...((request.body as object | null | undefined) ?? {}),
+      // Last: what is done is what the address says.
+      ...(request.params as object),
     });
     if (!parsed.success) {
       const [issue] = parsed.error.issues;
@@ -345,13 +352,19 @@ class Server {
     ensureNamesFollowed(settings);
     try {
       const { path } = await this.#personFiles.get(person, signal);
-      const known = this.#ofPersons.get(path) ?? new Questions(path, this.#parts.now);
+      // The name may have become another's meanwhile.
+      const now = this.#sessions.personOf(id);
+      if (now === undefined) return undefined;
+      if (now !== person) throw new TryLaterError(tellClosed('moved in', settings.data));
+      const known = this.#ofPersons.get(path) ?? new Questions(path, this.#parts.now, PERSON_IDLE_MS);
       this.#ofPersons.set(path, known);
       return known;
     } catch (error) {
       if (!(error instanceof UsageError)) throw error;
       // In this order: at the end of a move its session has the new name before the note of it goes.
       if (isMoving(settings.data) || this.#sessions.personOf(id) !== person) throw new TryLaterError(tellClosed('moved in', settings.data));
+      const accounts = await this.#parts.commands?.listAccounts({});
+      if (accounts?.some(({ user_id: name }) => name === person)) throw new TryLaterError(`nothing of ${person} is in the snapshot yet`);
       this.#sessions.end(id);
       return undefined;
     }
@@ -370,9 +383,11 @@ class Server {
   #follow(request: FastifyRequest, reply: FastifyReply): unknown {
     const session = this.#findSession(request);
     if (!session) return this.#refuseStranger(request, reply);
+    // Without a body nothing would ever end it.
+    if (request.method === 'HEAD') return reply.type(EVENT_STREAM).send();
     if (this.#live.isFullFor(session.id)) return refuse(reply, 503, 'Too many pages follow already.', 'Close some of them.');
     const { raw } = reply.hijack();
-    raw.writeHead(200, { ...GUARDED, 'Content-Type': 'text/event-stream; charset=utf-8', 'X-Accel-Buffering': 'no' });
+    raw.writeHead(200, { ...GUARDED, 'Content-Type': EVENT_STREAM, 'X-Accel-Buffering': 'no' });
     const last = request.headers['last-event-id'];
     const isOpen = () => this.#sessions.isOpen(session.id);
     this.#live.follow({ raw, session: session.id, isPerson: session.person !== null, isOpen }, typeof last === 'string' ? last : undefined);
@@ -396,12 +411,15 @@ class Server {
   }
 
   #findSession(request: FastifyRequest): ConsoleSession | undefined {
-    const given = cookieOf(request);
-    return given === undefined ? undefined : this.#sessions.find(given, userOf(request.raw.socket));
+    for (const given of cookiesOf(request)) {
+      const session = this.#sessions.find(given, userOf(request.raw.socket));
+      if (session) return session;
+    }
+    return undefined;
   }
 
   #refuseStranger(request: FastifyRequest, reply: FastifyReply): FastifyReply {
-    const message = cookieOf(request) === undefined ? 'This browser has no session.' : 'The session is over.';
+    const message = cookiesOf(request).length ? 'The session is over.' : 'This browser has no session.';
     return refuse(reply, 401, message, `A fresh link: ${COMMAND}`);
   }
 
@@ -421,10 +439,11 @@ class Server {
 /** Cookies know no ports: the console of each data folder has a name of its own. */
 const cookieName = (host = '') => `ringneck-${host.replace(/[^a-z0-9]/gi, '-').toLowerCase()}`;
 
-function cookieOf({ headers }: FastifyRequest): string | undefined {
-  const name = cookieName(headers.host);
-  const given = (headers.cookie ?? '').split(/; */).find(pair => pair.startsWith(`${name}=`));
-  return given?.slice(name.length + 1);
+/** Of several that are called so another port of this machine has set all but one. */
+function cookiesOf({ headers }: FastifyRequest): string[] {
+  const begins = `${cookieName(headers.host)}=`;
+  const pairs = (headers.cookie ?? '').split(/; */);
+  return pairs.filter(pair => pair.startsWith(begins)).map(pair => pair.slice(begins.length));
 }
 
 function refuse(reply: FastifyReply, code: number, message: string, help = ''): FastifyReply {

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { messageOf } from '../../base/errors.ts';
+import { readsMuch } from '../page/parts/reads-much.ts';
 import type { ConsoleParts } from './handlers.ts';
 
 /** What somebody who looks on is told: that something else is to be asked for, never what it is. */
@@ -130,12 +131,18 @@ export class Live {
   async #lookAtOwner(): Promise<void> {
     const { commands } = this.#parts;
     if (!commands) return;
-    this.#tellIfOther('run', JSON.stringify(await commands.activeRuns()));
+    const runs = await commands.activeRuns();
+    this.#tellIfOther('run', JSON.stringify(runs));
     const { count, events } = await commands.listRecentEvents(this.#events === undefined ? {} : { after: this.#events });
     this.#events = count;
     if (events.length) this.#tell('event', JSON.stringify({ count: events.length }));
     if (this.#ticks % ACCOUNT_TICKS !== 0) return;
-    this.#tellIfOther('account', JSON.stringify([await commands.listAccounts(), await commands.readHindrances()]));
+    // Whether much is read belongs to how fresh it is what all look at.
+    const isReading = runs.some(readsMuch);
+    const hindrances = await commands.readHindrances();
+    // Not each megabyte that comes and goes.
+    const isFull = Boolean(hindrances.disk_full);
+    this.#tellIfOther('account', JSON.stringify([await commands.listAccounts(), { ...hindrances, disk_full: isFull }, isReading]));
   }
 
   #tellIfOther(kind: LiveKind, now: string): void {

@@ -79,7 +79,8 @@ export function noteOf({ value, median, z, nights, spread }: UsualRow & { spread
   if (median === null) return `not enough nights yet (${nights} of ${ENOUGH})`;
   if (z !== null) return '';
   if (isOfDay && spread !== null && spread > 0) return 'not judged: the day is not over';
-  return spread === 0 ? 'always the same before' : 'not judged';
+  // So it is where half of the days are alike, however much the others differ.
+  return spread === 0 ? 'the same on most days before' : 'not judged';
 }
 
 export interface MissingNight {
@@ -93,12 +94,19 @@ export interface MissingNight {
   isToday: boolean;
 }
 
+/** What is known of a sleep that nothing keeps from coming. */
+const MAY_COME = ['empty', 'stored', 'not_asked'];
+
 /** Why a day has no night. */
 export function tellMissing({ state, reason, nonWear, isWorn, unended, naps, isToday }: MissingNight): string {
   const because = reason ? `: ${reason}` : '';
   const worn = !isWorn && nonWear !== null ? ` The ring was not worn for ${hoursAndMinutes(nonWear)} of this day.` : '';
   if (unended > 0) return 'A sleep of this day is stored that has not ended: the night comes when the ring has brought the rest of it.';
-  if (naps > 0) return `No main sleep came for this day, only ${naps === 1 ? 'a nap' : `${naps} naps`}.${worn}`;
+  const napsText = naps === 1 ? 'a nap' : `${naps} naps`;
+  if (isToday && (state === null || MAY_COME.includes(state))) {
+    return `The day is not over: its night may still come.${naps > 0 ? ` Only ${napsText} came so far.` : ''}`;
+  }
+  if (naps > 0 && !isToday) return `No main sleep came for this day, only ${napsText}.${worn}`;
   switch (state) {
     case 'empty':
       return `The service has no sleep for this day: it was asked after the day was over.${worn}`;
@@ -114,7 +122,6 @@ export function tellMissing({ state, reason, nonWear, isWorn, unended, naps, isT
     case 'pending':
       return `The sleep of this day is being read${because}.`;
     default:
-      if (isToday) return 'The day is not over: its night may still come.';
       return `Whether there is a sleep of this day is not known: it has not been asked for since the day was over${because}.${worn}`;
   }
 }

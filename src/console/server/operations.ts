@@ -1,5 +1,7 @@
 import { statfsSync, statSync } from 'node:fs';
+import type { AppCommands } from '../../app/commands.ts';
 import type { StatusReport } from '../../app/status-commands.ts';
+import { messageOf, TryLaterError } from '../../base/errors.ts';
 import { recentLines } from '../../base/log.ts';
 import { version } from '../../base/version.ts';
 import type { operationRoutes } from '../api/operations.ts';
@@ -20,15 +22,17 @@ export const operationHandlers: Handlers<keyof typeof operationRoutes> = {
 
 async function findOperations(_input: object, { commands, questions, settings }: Asking): Promise<Operations> {
   const status = await commands?.status();
-  const behind = status ? tellBehind(status.accounts, Boolean(settings.enrolment && settings.signIn)) : [];
-  const queueProblem = status?.queue.problem ?? null;
+  const behind = status ? tellBehind(status.accounts, Boolean(settings.enrolment && settings.signIn), settings) : [];
+  const { queue, problem } = await findQueue(commands);
+  const queueProblem = status?.queue.problem ?? problem;
   const silence = status?.service_unreachable?.reason ?? null;
+  const full = (await commands?.readHindrances())?.disk_full ?? null;
   const hasFile = questions.stamp !== undefined;
   return {
-    sentence: tellOperations(behind, { queueProblem, silence, hasOwner: status !== undefined }),
+    sentence: tellOperations(behind, { full, queueProblem, silence, hasOwner: status !== undefined }),
     has_owner: status !== undefined,
     behind,
-    queue: (await commands?.queueReport()) ?? null,
+    queue,
     queue_problem: queueProblem,
     lag: hasFile ? await findLag(questions) : null,
     machine: tellMachine(settings, status),
@@ -38,6 +42,16 @@ async function findOperations(_input: object, { commands, questions, settings }:
       { name: 'Node', value: process.versions.node },
     ],
   };
+}
+
+/** Where the queue gives no answer, who is behind is told all the same. */
+async function findQueue(commands: AppCommands | undefined): Promise<{ queue: Operations['queue']; problem: string | null }> {
+  try {
+    return { queue: (await commands?.queueReport()) ?? null, problem: null };
+  } catch (error) {
+    if (!(error instanceof TryLaterError)) throw error;
+    return { queue: null, problem: messageOf(error) };
+  }
 }
 
 /** Of the one that reads the snapshot, which is the one that stores. */
@@ -105,9 +119,9 @@ function freeText(path: string): string | null {
   }
 }
 
-async function findRuns(_input: object, { commands, questions }: Asking): Promise<AnswerOf<'GET runs'>> {
+async function findRuns({ state }: ParsedInputOf<'GET runs'>, { commands, questions }: Asking): Promise<AnswerOf<'GET runs'>> {
   const active = new Map((await commands?.activeRuns())?.map(run => [run.id, run]));
-  const known = questions.stamp === undefined ? undefined : await askFor(questions, 'runs');
+  const known = questions.stamp === undefined || state === 'running' ? undefined : await askFor(questions, 'runs');
   const runs = (known?.rows() ?? []).map((row): Run => {
     const [text, number] = [(name: string) => known?.text(name, row) ?? null, (name: string) => known?.number(name, row) ?? 0];
     const id = text('id') ?? '';
@@ -143,7 +157,9 @@ async function findRuns(_input: object, { commands, questions }: Asking): Promis
       ...progressOf(progress),
     }),
   );
-  return { runs: [...begun, ...runs] };
+  const all = [...begun, ...runs];
+  // A long one is not to be pushed out of sight by those that began after it: who looks may want to stop it.
+  return { runs: [...all.filter(run => run.is_active), ...all.filter(run => !run.is_active)] };
 }
 
 type Progress = Awaited<ReturnType<NonNullable<Asking['commands']>['activeRuns']>>[number]['progress'];

@@ -1,4 +1,6 @@
+import { isWithdrawn } from '../../app/fixes.ts';
 import { dayName, shortDay } from '../page/parts/format.ts';
+import { tellCause } from './behind.ts';
 import { listed, type Sentence, tellUnusual, type UsualRow } from './night-words.ts';
 import type { Brief } from './people-judged.ts';
 
@@ -12,7 +14,7 @@ export function greetingAt(hour: number): string {
 export function tellState({ state, reason, night }: Brief, { hasUsual }: { hasUsual: boolean }): string {
   switch (state) {
     case 'parked':
-      return `parked${reason ? `: ${reason}` : ''}`;
+      return `parked: ${causeIn({ state, reason })}`;
     case 'failed':
       return 'not all could be read';
     case 'unusual':
@@ -24,7 +26,7 @@ export function tellState({ state, reason, night }: Brief, { hasUsual }: { hasUs
     case 'waiting':
       return 'no night yet';
     case 'paused':
-      return 'paused';
+      return isWithdrawn(reason) ? 'withdrawn' : 'paused';
     case 'usual':
       return hasUsual ? 'as usual' : 'not enough nights yet';
   }
@@ -35,7 +37,7 @@ export function tellNeed(brief: Brief, whose = brief.id): string | undefined {
   const { state, reason, night, unusual } = brief;
   switch (state) {
     case 'parked':
-      return `The service refuses this account${reason ? `: ${reason}` : ''}. Nothing new comes.`;
+      return `${tellCause({ state, reason }).replace(/\.?$/, '.')} Nothing new comes.`;
     case 'failed':
       return `Not all of the last days could be read${reason ? `: ${reason}` : ''}.`;
     case 'unusual':
@@ -49,10 +51,23 @@ export function tellNeed(brief: Brief, whose = brief.id): string | undefined {
   }
 }
 
+/** Within a sentence. */
+function causeIn(account: Pick<Brief, 'state' | 'reason'>): string {
+  const cause = tellCause(account).replace(/\.$/, '');
+  return cause.charAt(0).toLowerCase() + cause.slice(1);
+}
+
 const toTell = ({ metric, value, z }: Brief['unusual'][number]): UsualRow => ({ metric, value, z, median: null, nights: 0 });
 
-/** The answer of the overview. @param own the person who looks at their own data, else null */
-export function tellPeople(people: readonly Brief[], own: string | null): Sentence {
+interface Around {
+  /** The person who looks at their own data, else null. */
+  own: string | null;
+  /** Whether much is being read just now. */
+  isReading: boolean;
+}
+
+/** The answer of the overview. */
+export function tellPeople(people: readonly Brief[], { own, isReading }: Around): Sentence {
   const [first] = people;
   if (!first) return [{ text: 'Nobody is followed yet.', tone: 'answer' }];
   const of = (state: Brief['state']) => people.filter(brief => brief.state === state);
@@ -70,6 +85,8 @@ export function tellPeople(people: readonly Brief[], own: string | null): Senten
     });
   } else if (missing.length) said.push({ text: ` ${missing.length} have had no night for two days and more.`, tone: 'plain' });
   said.push({ text: ` ${tellBehind(of('parked').length, of('failed').length)}`, tone: 'plain' });
+  // All others see the runs themselves, and how far they are.
+  if (isReading && own !== null) said.push({ text: ' Data is being read just now.', tone: 'plain' });
   return said;
 }
 
@@ -82,9 +99,9 @@ function tellLastNight(people: readonly Brief[], own: string | null): string {
 }
 
 function tellBehind(parked: number, failed: number): string {
-  if (!parked && !failed) return 'Nothing is behind at the service.';
+  if (!parked && !failed) return 'No reading of the last 7 days has failed.';
   const parts = [];
-  if (parked) parts.push(`${parked} ${parked === 1 ? 'is' : 'are'} refused by the service`);
+  if (parked) parts.push(`${parked} cannot be read until somebody signs in or resumes them`);
   if (failed) parts.push(`of ${failed} not all could be read`);
   const text = listed(parts);
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;

@@ -1,6 +1,7 @@
 import type { peopleRoutes } from '../api/people.ts';
 import type { AnswerOf, ParsedInputOf } from '../api/routes.ts';
 import { addDays } from '../page/parts/format.ts';
+import { readsMuch } from '../page/parts/reads-much.ts';
 import { type Answered, askFor } from './columns.ts';
 import type { Asking, Handlers } from './handlers.ts';
 import { type Brief, dayAt, judgeEverybody, orderBy } from './people-judged.ts';
@@ -45,7 +46,7 @@ async function findPeople({ q = '', sort, page: wanted }: ParsedInputOf<'GET peo
     greeting: greetingAt(new Date((at + offset) * 1000).getUTCHours()),
     at,
     offset,
-    sentence: tellPeople(everybody, session.person),
+    sentence: tellPeople(everybody, { own: session.person, isReading: await isReading(asking.commands) }),
     everybody: everybody.length,
     total: found.length,
     page,
@@ -53,9 +54,16 @@ async function findPeople({ q = '', sort, page: wanted }: ParsedInputOf<'GET peo
     people: shown.length ? await drawn(shown, range, asking) : [],
     needs_a_look: needs.slice(0, LINKS),
     more: Math.max(0, needs.length - LINKS),
-    first_run: everybody.length ? null : firstRun(asking),
+    first_run: everybody.length ? null : await firstRun(asking),
     sql: questions.sqlOf('people-usual', range),
   };
+}
+
+/** Whether much is being read just now, which the snapshot has later. */
+export async function isReading(commands: Asking['commands']): Promise<boolean> {
+  // While the folder is closed for a moment its owner answers nothing.
+  const runs = (await commands?.activeRuns().catch(() => undefined)) ?? [];
+  return runs.some(readsMuch);
 }
 
 /** Asks what Overview shows of everybody, whose answers are kept. */
@@ -74,13 +82,15 @@ function commonOffset(everybody: readonly Brief[]): number {
   return most?.[0] ?? 0;
 }
 
-function firstRun({ settings: { enrolment, signIn }, commands }: Looking): NonNullable<People['first_run']> {
+async function firstRun({ settings: { enrolment, signIn }, commands }: Looking): Promise<NonNullable<People['first_run']>> {
+  const accounts = (await commands?.listAccounts()) ?? [];
+  const followed = accounts.filter(({ state }) => state !== 'removed').length;
   if (enrolment) {
     const text = 'Makes a link by which the first person signs in, on any device:';
-    return { text, command: 'ringneck account invite NAME', can_invite: Boolean(signIn && commands) };
+    return { followed, text, command: 'ringneck account invite NAME', can_invite: Boolean(signIn && commands) };
   }
   const text = signIn ? 'Opens the page of the service, on which the first person signs in:' : 'Takes the token of the first person:';
-  return { text, command: `ringneck account ${signIn ? 'login' : 'add'} NAME`, can_invite: false };
+  return { followed, text, command: `ringneck account ${signIn ? 'login' : 'add'} NAME`, can_invite: false };
 }
 
 interface Days {

@@ -79,7 +79,7 @@ interface Around {
 /** Days without a value that do not lack their night, where that is where it comes from. */
 function valuesMissing(trend: Trend, days: readonly string[], { today, hasNight, coverage }: Around): string[] {
   if (!isMetric(trend.metric)) return [];
-  const values = new Map(trend.day.map((day, at) => [day, trend.value[at] ?? null]));
+  const values = new Map(trend.day.map((day, at) => [day, trend.value[at] ?? trend.part[at] ?? null]));
   const rows = coverage.rows(row => coverage.text('metric', row) === trend.metric);
   const rowOf = new Map(rows.map(row => [coverage.text('day', row), row]));
   const isOfDay = DAY_METRICS.includes(trend.metric);

@@ -9,7 +9,7 @@ import { addDays, dayNumber, localText, offsetName, shortDay } from '../page/par
 import { METRICS, type Metric } from '../page/parts/metrics.ts';
 import { askFor } from './columns.ts';
 import type { Asking, ConsoleParts } from './handlers.ts';
-import { tellUnusual } from './night-words.ts';
+import { ENOUGH, tellUnusual } from './night-words.ts';
 import { dayAt } from './people-judged.ts';
 import { rasterHandlers } from './raster.ts';
 import { type Found, findMissing } from './report-missing.ts';
@@ -65,7 +65,7 @@ export async function makeReport(request: ReportRequest, source: Source, parts: 
   }
 }
 
-const isEmptyTrend = ({ value }: Report['trends'][number]) => value.every(one => one === null);
+const isEmptyTrend = ({ value, part }: Report['trends'][number]) => [...value, ...part].every(one => one === null);
 
 async function ensureAccount(id: string, { questions }: Asking): Promise<void> {
   const names = (await askFor(questions, 'people')).texts('id').map(name => name ?? '');
@@ -96,15 +96,18 @@ async function findReport({ id, month, metrics }: ReportRequest, at: number, ask
   const found = { ...range, today, raster, trends: shown, asking };
   const missing = await findMissing(found);
   const unusual = findUnusual(id, trends, from);
+  const isJudged = trends.some(({ day, z }) => z.some((one, at) => one !== null && (day[at] ?? '') >= from));
   return {
     ...range,
     name: monthName(month),
-    sentence: tell({ ...found, last, all, unusual }),
+    sentence: tell({ ...found, last, all, unusual, isJudged }),
     raster,
     trends: shown,
     missing: Object.fromEntries(missing.nights),
     notes: {
-      unusual: unusual.length ? linesOf(unusual) : ['Nothing that is called unusual.'],
+      unusual: unusual.length
+        ? linesOf(unusual)
+        : [isJudged ? 'Nothing that is called unusual.' : `Nothing is judged before there are ${ENOUGH} nights.`],
       missing: missing.lines.length ? missing.lines : ['Nothing: every day has its night and its values.'],
       measured: tellMeasured(id, offsetsOf(raster), metrics),
     },
@@ -117,8 +120,8 @@ type Trend = Report['trends'][number];
 function sliceFrom(trend: Trend, from: string): Trend {
   const first = trend.day.findIndex(day => day >= from);
   const cut = <Item>(items: readonly Item[]) => (first < 0 ? [] : items.slice(first));
-  const { metric, day, value, median, spread, z } = trend;
-  return { metric, day: cut(day), value: cut(value), median: cut(median), spread: cut(spread), z: cut(z) };
+  const { metric, day, value, part, median, spread, z } = trend;
+  return { metric, day: cut(day), value: cut(value), part: cut(part), median: cut(median), spread: cut(spread), z: cut(z) };
 }
 
 interface Unusual {
@@ -156,9 +159,10 @@ interface ToTell extends Found {
   last: string;
   all: ReadonlyMap<string, Trend>;
   unusual: readonly Unusual[];
+  isJudged: boolean;
 }
 
-function tell({ from, to, today, last, raster, all, unusual }: ToTell): Report['sentence'] {
+function tell({ from, to, today, last, raster, all, unusual, isJudged }: ToTell): Report['sentence'] {
   const { sleeps } = raster;
   const beds = sleeps.day.flatMap((day, at) => {
     const [start, end, offset] = [sleeps.start[at] ?? 0, sleeps.end[at] ?? 0, sleeps.offset[at] ?? 0];
@@ -175,7 +179,7 @@ function tell({ from, to, today, last, raster, all, unusual }: ToTell): Report['
     asleep: asleep(day => day >= from),
     before: asleep(day => day < from),
     unusual: unusual.map(({ day }) => day),
-    isJudged: [...all.values()].some(({ day, z }) => z.some((one, at) => one !== null && (day[at] ?? '') >= from)),
+    isJudged,
   });
 }
 

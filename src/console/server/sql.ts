@@ -7,6 +7,7 @@ import { type Limits, QueryProcess } from '../../app/query/query-process.ts';
 import { messageOf, RingneckError, TryLaterError } from '../../base/errors.ts';
 import type { ErrorAnswer, Streamed } from '../api/route.ts';
 import type { Catalogue, sqlRoutes } from '../api/sql.ts';
+import { ensureSnapshot } from './columns.ts';
 import type { Asking, Handlers } from './handlers.ts';
 import { kindOfStatus, Refusal } from './refusal.ts';
 
@@ -30,7 +31,7 @@ export function createSqlHandlers(): Handlers<keyof typeof sqlRoutes> {
   /** Streams what the process writes, from when its first bytes are there: until then an error is an answer of its own. */
   async function stream({ id, sql }: Query, beginning: 'batches' | 'spreadsheet', asking: Asking): Promise<Readable> {
     const { session, questions, signal } = asking;
-    if (questions.stamp === undefined) throw new Refusal(404, 'There is no snapshot yet.', 'The first backfill makes one.');
+    ensureSnapshot(questions);
     if (running.has(session.id)) throw new Refusal(409, 'Another query of this session is still running.', 'Wait, or cancel it.');
     const cancel = new AbortController();
     running.set(session.id, { id, cancel });
@@ -57,8 +58,8 @@ export function createSqlHandlers(): Handlers<keyof typeof sqlRoutes> {
 
   return {
     async 'GET catalogue'(_input, { questions }) {
-      const { path, stamp } = questions;
-      if (stamp === undefined) throw new Refusal(404, 'There is no snapshot yet.', 'The first backfill makes one.');
+      ensureSnapshot(questions);
+      const { path, stamp = '' } = questions;
       const known = catalogues.get(path);
       if (known?.stamp === stamp) return known.catalogue;
       const catalogue = readCatalogue(path);

@@ -68,12 +68,17 @@ function refuseLong(days: number): void {
   if (days > MOST_DAYS) throw new Refusal(413, `${days} days are more than are answered at once.`, `Ask for ${MOST_DAYS} days at most.`);
 }
 
+/** What is neither counted nor part of a day is absurd. */
+const partOf = (value: number | null, counted: number | null) =>
+  value !== null && counted === null && Math.abs(value) < 1e100 ? value : null;
+
 function trendOf(metric: string, found: Answered): Trends['trends'][number] {
   const rows = found.rows(row => found.text('metric', row) === metric);
   return {
     metric,
     day: rows.map(row => found.text('day', row) ?? ''),
-    value: found.numbers('value', rows),
+    value: found.numbers('counted', rows),
+    part: rows.map(row => partOf(found.number('value', row), found.number('counted', row))),
     median: found.numbers('median_28', rows),
     spread: found.numbers('spread', rows),
     z: found.numbers('z', rows),

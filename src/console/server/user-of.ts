@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { Socket } from 'node:net';
+import { isIPv6, type Socket } from 'node:net';
 import { endianness } from 'node:os';
 
 const found = new WeakMap<Socket, string>();
@@ -36,12 +36,27 @@ function linesOf(path: string): string[] {
   }
 }
 
-/** An end of a connection on this machine, in the forms that the tables have for it: the bytes of each word are turned round. */
+/** An end of a connection, in the forms that the tables have for it: the bytes of each word are turned round. */
 function writtenAs(address = '', port = 0): string[] {
   const at = `:${port.toString(16).padStart(4, '0')}`.toUpperCase();
-  if (address === '::1') return [`${'0'.repeat(24)}01000000${at}`];
-  const [, plain] = /^(?:::ffff:)?(127(?:\.\d+){3})$/.exec(address) ?? [];
-  if (plain === undefined) return [];
-  const turned = Buffer.from(plain.split('.').map(Number)).reverse().toString('hex').toUpperCase();
-  return [`${turned}${at}`, `${'0'.repeat(16)}FFFF0000${turned}${at}`];
+  const plain = /^(?:::ffff:)?(\d+(?:\.\d+){3})$/i.exec(address)?.[1];
+  if (plain === undefined) return isIPv6(address) ? [`${wordsOf(groupsOf(address)).map(turned).join('')}${at}`] : [];
+  const word = turned(plain.split('.').map(Number));
+  return [`${word}${at}`, `${'0'.repeat(16)}FFFF0000${word}${at}`];
 }
+
+const turned = (bytes: readonly number[]) => Buffer.from(bytes).reverse().toString('hex').toUpperCase();
+
+/** The eight groups of an address of IPv6; what is left out of it is 0, and its zone is none of them. */
+function groupsOf(address: string): number[] {
+  const [head = [], tail = []] = address
+    .replace(/%.*/, '')
+    .split('::')
+    .map(part => part.split(':').filter(Boolean));
+  const between = Array.from({ length: 8 - head.length - tail.length }, () => '0');
+  return [...head, ...between, ...tail].map(group => Number.parseInt(group, 16));
+}
+
+/** The bytes of each two groups. */
+const wordsOf = (groups: readonly number[]): number[][] =>
+  [0, 2, 4, 6].map(at => groups.slice(at, at + 2).flatMap(group => [group >> 8, group & 0xff]));

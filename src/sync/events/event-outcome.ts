@@ -111,7 +111,7 @@ export async function noteEvents(
 /** An event that the service asks to wait leaves its place to those of other accounts, and comes back. */
 export const giveWay: ReleaseWhile = () => undefined;
 
-/** Of an event about somebody who was erased: it is neither noted nor told of. */
+/** Of an event about somebody who was erased or removed, or has withdrawn: it is neither noted nor told of. */
 export const FORGOTTEN: EventResult = { outcome: 'unknown_user', reason: null };
 
 export const parked = (reason: string): EventResult => ({ outcome: 'parked', reason });

@@ -7,6 +7,7 @@ import type { DocumentAnswer } from '../../client/client.ts';
 import { ServiceError } from '../../client/error.ts';
 import { type Account, accountEntry, changeAccounts, createAccountFinder } from '../../ledger/accounts.ts';
 import type { EventOutcome } from '../../ledger/events.ts';
+import { isWithdrawn } from '../../ledger/unproven.ts';
 import { KeyedSemaphore } from '../../queue/keyed-semaphore.ts';
 import { storable } from '../../warehouse/sql.ts';
 import { type Pipeline, TokenReplaced } from '../pipeline.ts';
@@ -114,8 +115,9 @@ export class EventProcessor {
       userId,
       step: { finished: await noteEvents(this.#pipeline.warehouse, [accepted], userId, finished) },
     });
-    // Nothing of the event is kept: whoever it is about was erased, and the service goes on speaking of them.
-    if (!account && (await wasErased(this.#pipeline, event.user_id))) return { userId, step: { finished: FORGOTTEN } };
+    // Nothing of the event is kept: whoever it is about was erased or removed, or has withdrawn, and the service goes on speaking of them.
+    const isGone = account ? account.state === 'removed' || isWithdrawn(account.reason) : await wasErased(this.#pipeline, event.user_id);
+    if (isGone) return { userId, step: { finished: FORGOTTEN } };
     const resource = this.#resources.get(dataTypeOf(event.data_type));
     if (!resource) return note({ outcome: 'unknown_type', reason: 'this version holds no documents of this kind' });
     if (!account) return this.#processUnknown(accepted, resource);

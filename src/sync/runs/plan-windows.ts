@@ -4,6 +4,7 @@ import { isOneTime } from '../../client/service-clock.ts';
 import { listParkedCollections } from '../../ledger/accounts.ts';
 import { type EarlierDays, findReach } from '../../ledger/reach.ts';
 import type { RunRequest, Span } from '../../ledger/runs.ts';
+import { findUnended } from '../../ledger/unended.ts';
 import { findUnread } from '../../ledger/unread.ts';
 import { earlierKey, readCompletions, readEarlier } from '../../ledger/window-rows.ts';
 import { type Coverage, type DayRange, type PlannedWindow, planDays } from '../../ledger/windows.ts';
@@ -56,8 +57,8 @@ export async function planWindows(
 
 /** All days before those of a sweep or a night that it reads too. */
 export async function findEarlierDays(
-  pipeline: Pick<Pipeline, 'warehouse' | 'serviceClock' | 'now'>,
-  request: Pick<RunRequest, 'users' | 'collections' | 'from'>,
+  pipeline: Pick<Pipeline, 'warehouse' | 'collections' | 'serviceClock' | 'now'>,
+  request: Pick<RunRequest, 'kind' | 'users' | 'collections' | 'from'>,
 ): Promise<EarlierDays> {
   const { warehouse, serviceClock, now } = pipeline;
   const [earlier, later] = bothNows(serviceClock);
@@ -65,8 +66,13 @@ export async function findEarlierDays(
   const isFar = !isOneTime(serviceClock.aheadMs ?? 0);
   const clocks = { today: dayNumber(earlier), latest: dayNumber(later), isFar, nowMicros: now() * 1000 };
   const { reach, apart } = await findReach(warehouse, request, clocks);
-  return { reach, apart: [...(await findUnread(pipeline, request)), ...apart] };
+  const known = [...(await findUnread(pipeline, request)), ...apart];
+  const unended = request.kind === 'nightly' ? await findUnended(warehouse, request, pipeline.collections) : [];
+  return { reach, apart: [...known, ...unended.filter(span => ![...known, ...reach].some(other => holds(other, span)))] };
 }
+
+const holds = (span: Span, { userId, collection, from, to }: Span) =>
+  span.userId === userId && span.collection === collection && span.from <= from && span.to >= to;
 
 function byPlace(spans: readonly Span[]): Map<string, Span[]> {
   const places = new Map<string, Span[]>();

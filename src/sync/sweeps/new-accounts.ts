@@ -1,12 +1,12 @@
 import { addDays } from '../../../schema/instant.ts';
 import { heartRate } from '../../../schema/resources/heart-rate.ts';
 import { messageOf, TryLaterError } from '../../base/errors.ts';
-import { listNeverRead } from '../../ledger/accounts.ts';
+import { type Account, listNeverRead } from '../../ledger/accounts.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { lastDays, prepareRequest } from '../runs/backfill.ts';
 import type { Run } from '../runs/run.ts';
 import { askServiceClock } from '../service-clock.ts';
-import { listUsers } from './sweep.ts';
+import { listActive } from './sweep.ts';
 
 /** A command that adds an account may be about to read it itself: it has until the next look. */
 const LOOK_MS = 2_000;
@@ -20,8 +20,8 @@ const AGAIN_MS = 60_000;
 export class NewAccounts {
   readonly #pipeline: Pipeline;
   readonly #days: number;
-  /** Accounts that were read, by this class or before. */
-  readonly #known = new Set<string>();
+  /** Accounts that were read, by this class or before, and since when they were what they were then: one that was refused may be read by now. */
+  readonly #known = new Map<string, number>();
   /** Those that the look before has found; undefined before the first one, which waits for nobody. */
   #found: ReadonlySet<string> | undefined;
   readonly #closing = new AbortController();
@@ -68,20 +68,22 @@ export class NewAccounts {
   async #look(): Promise<void> {
     const { warehouse, now } = this.#pipeline;
     if (now() < this.#notBefore) return;
-    const unknown = (await listUsers(this.#pipeline)).filter(user => !this.#known.has(user));
-    const isNew = new Set(unknown.length ? await listNeverRead(warehouse, unknown, heartRate.name) : []);
-    for (const user of unknown) if (!isNew.has(user)) this.#known.add(user);
-    const due = [...isNew].filter(user => this.#found?.has(user) ?? true);
+    const unknown = (await listActive(this.#pipeline)).filter(({ userId, since }) => this.#known.get(userId) !== since);
+    const names = unknown.map(({ userId }) => userId);
+    const isNew = new Set(names.length ? await listNeverRead(warehouse, names, heartRate.name) : []);
+    for (const { userId, since } of unknown) if (!isNew.has(userId)) this.#known.set(userId, since);
+    const due = unknown.filter(({ userId }) => isNew.has(userId) && (this.#found?.has(userId) ?? true));
     if (due.length) await this.#read(due);
     this.#found = isNew;
   }
 
-  async #read(users: readonly string[]): Promise<void> {
+  async #read(accounts: readonly Pick<Account, 'userId' | 'since'>[]): Promise<void> {
+    const users = accounts.map(({ userId }) => userId);
     const range = lastDays(this.#days, await askServiceClock(this.#pipeline, this.#closing.signal));
     const { request } = await prepareRequest(this.#pipeline, { users }, { ...range, kind: 'backfill', refresh: false });
     if (!request.users.length) return;
     const run = await this.#pipeline.runs.start(request);
-    for (const user of request.users) this.#known.add(user);
+    for (const { userId, since } of accounts) if (request.users.includes(userId)) this.#known.set(userId, since);
     run.claim();
     void this.#tellEnd(run);
   }

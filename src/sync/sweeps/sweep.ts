@@ -94,11 +94,18 @@ function tellBroken({ log }: Pick<Pipeline, 'log'>, run: Run, error: unknown): v
   log[level]({ run: run.id, reason: messageOf(error) }, `${run.request.kind} run did not come to its end`);
 }
 
-/** The names of the accounts that can be asked. */
-export async function listUsers({ warehouse, tokens }: Pick<Pipeline, 'warehouse' | 'tokens'>): Promise<string[]> {
+/** The accounts that can be asked. */
+export async function listActive({
+  warehouse,
+  tokens,
+}: Pick<Pipeline, 'warehouse' | 'tokens'>): Promise<ReturnType<typeof shownAccount>[]> {
   const accounts = (await listAccounts(warehouse)).map(account => shownAccount(account, tokens));
-  return accounts.filter(({ state }) => state === 'active').map(({ userId }) => userId);
+  return accounts.filter(({ state }) => state === 'active');
 }
+
+/** Their names. */
+export const listUsers = async (pipeline: Parameters<typeof listActive>[0]): Promise<string[]> =>
+  (await listActive(pipeline)).map(({ userId }) => userId);
 
 /** Reads the last days of everything every few hours; where the last time is longer ago, at once. */
 export function sweepSchedule(

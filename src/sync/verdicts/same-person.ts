@@ -5,10 +5,12 @@ import {
   createAccountFinder,
   findAccount,
   listAccounts,
+  listFormer,
   listWithdrawn,
   setAccountState,
 } from '../../ledger/accounts.ts';
 import { ANOTHER_PERSON, cureOf, isTwin, isWithdrawn } from '../../ledger/unproven.ts';
+import { holdsDataOf } from '../../warehouse/stored-documents.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { isRefusal } from './probe.ts';
@@ -100,3 +102,15 @@ export async function listSamePersons(warehouse: Warehouse): Promise<SamePerson[
   }
   return several;
 }
+
+/** Accounts that were removed and have rows of a person who is read by another name now: over all accounts the same days count twice. */
+export async function listCountedTwice(warehouse: Warehouse): Promise<{ former: string; name: string }[]> {
+  const found: { former: string; name: string }[] = [];
+  for (const pair of await listFormer(warehouse)) if (await holdsDataOf(warehouse, pair.former)) found.push(pair);
+  return found;
+}
+
+export const tellCountedTwice = ({ former, name }: { former: string; name: string }): string =>
+  `${former}, which was removed, has rows of the same person as ${name}: the same days count twice`;
+
+export const keepOnce = ({ former }: { former: string }): string => `ringneck account remove ${former} --erase`;

@@ -2,6 +2,7 @@ import type { Mapping } from '../mapping.ts';
 import { number, oneOf, orNull, type Row, text } from '../rows.ts';
 import { qualified, quoteText, textList } from '../sql.ts';
 import { select } from '../store/database.ts';
+import { type KnownVersions, versionKey } from '../store/known-versions.ts';
 import { selectDay } from '../tables.ts';
 import type { DocumentPage, Transaction } from '../write/write-batch.ts';
 
@@ -30,6 +31,8 @@ interface Asked {
   mapping: Mapping;
   users: ReadonlySet<string>;
   ids: ReadonlySet<string>;
+  /** Of each user. */
+  idsOf: ReadonlyMap<string, ReadonlySet<string>>;
   /** Whose reading is complete. */
   complete: ReadonlySet<string>;
 }
@@ -39,7 +42,7 @@ interface Asked {
  * stored.
  */
 export async function loadExisting(
-  { connection, readKept }: Pick<Transaction, 'connection' | 'readKept'>,
+  { connection, readKept, versions }: Pick<Transaction, 'connection' | 'readKept' | 'versions'>,
   groups: ReadonlyMap<Mapping, readonly DocumentPage[]>,
 ): Promise<(table: string) => Existing> {
   const existing = new Map<string, Existing>();
@@ -67,8 +70,13 @@ export async function loadExisting(
   }
   const named = asked.filter(({ ids }) => ids.size > 0);
   if (!named.length) return existingOf;
-  for (const row of await select(connection, STORED, named.map(selectStored).join(' UNION ALL '))) {
-    existingOf(row.collection).stored.set(keyOf(row.userId, row.id), row);
+  const unknown = versions ? named.filter(one => !findKnown(versions, one, existingOf(one.mapping.table))) : named;
+  if (unknown.length) {
+    const startedAt = performance.now();
+    for (const row of await select(connection, STORED, unknown.map(selectStored).join(' UNION ALL '))) {
+      existingOf(row.collection).stored.set(keyOf(row.userId, row.id), row);
+    }
+    versions?.noteRead(performance.now() - startedAt);
   }
   const noted: string[] = [];
   for (const note of NOTES) if (await holds(note.table)) noted.push(selectNoted(note, named));
@@ -81,8 +89,10 @@ export async function loadExisting(
 }
 
 function listAsked(mapping: Mapping, pages: readonly DocumentPage[]): Asked {
-  const ids = new Set<string>();
-  for (const { documents, known = [], removed, missing, rejected } of pages) {
+  const idsOf = new Map<string, Set<string>>();
+  for (const { userId, documents, known = [], removed, missing, rejected } of pages) {
+    const ids = idsOf.get(userId) ?? new Set();
+    idsOf.set(userId, ids);
     for (const { id } of documents) ids.add(id);
     for (const { id } of known) ids.add(id);
     for (const { id } of rejected) ids.add(id);
@@ -91,10 +101,23 @@ function listAsked(mapping: Mapping, pages: readonly DocumentPage[]): Asked {
   }
   return {
     mapping,
-    ids,
-    users: new Set(pages.map(({ userId }) => userId)),
+    ids: new Set([...idsOf.values()].flatMap(ids => [...ids])),
+    idsOf,
+    users: new Set(idsOf.keys()),
     complete: new Set(pages.flatMap(({ userId, completes }) => (completes ? [userId] : []))),
   };
+}
+
+/** Adds what is stored of what is asked for; false where that is not known of all of it. */
+function findKnown(versions: KnownVersions, { mapping: { table }, idsOf }: Asked, { stored }: Existing): boolean {
+  for (const [userId, ids] of idsOf) {
+    for (const id of ids) {
+      const version = versions.find(versionKey(table, userId, id));
+      if (!version) return false;
+      if (version !== 'none') stored.set(keyOf(userId, id), { collection: table, userId, id, ...version });
+    }
+  }
+  return true;
 }
 
 const selectStored = ({ mapping, users, ids }: Asked) =>

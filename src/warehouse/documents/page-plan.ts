@@ -32,7 +32,7 @@ export class PagePlan {
   }
 
   /** The stored versions that leave. */
-  get replaced(): { userId: string; day: string | null; sk: number }[] {
+  get replaced(): { userId: string; id: string; day: string | null; sk: number }[] {
     return [...this.#decisions.keys()].flatMap(key => this.#existing.stored.get(key) ?? []);
   }
 

@@ -1,7 +1,8 @@
 import { type Column, type List, type Mapping, partsOf } from '../mapping.ts';
 import type { LedgerEntry, Value } from '../sql.ts';
 import { qualified, quoteName, textList } from '../sql.ts';
-import { appending, RowAppender, RunAppender } from '../write/append.ts';
+import { versionKey } from '../store/known-versions.ts';
+import { appendTo, RowAppender, RunAppender } from '../write/append.ts';
 import type { DocumentPage, Transaction } from '../write/write-batch.ts';
 import type { WriteResult } from '../write-result.ts';
 import { loadExisting } from './load-existing.ts';
@@ -33,6 +34,9 @@ export async function storeDocuments(
   });
   const deletions = plans.flatMap(({ mapping, plan: { replaced } }) => (replaced.length ? deleteVersions(mapping, replaced) : []));
   if (deletions.length) await transaction.connection.run(deletions.join(';\n'));
+  for (const { mapping, plan } of plans) {
+    for (const { userId, id } of plan.replaced) transaction.versions?.change(versionKey(mapping.table, userId, id), undefined);
+  }
   const results = new Map<Mapping, StoredPages>();
   for (const { mapping, plan } of plans) {
     const { counts, ledger, additions } = plan;
@@ -62,6 +66,10 @@ async function appendVersions(transaction: Transaction, mapping: Mapping, additi
   const position = new Map(mapping.columns.map(({ name }, index) => [name, index]));
   const first = await transaction.takeSks(additions.length);
   const versions: Version[] = additions.map(({ page, document }, i) => ({ page, document, sk: first + i }));
+  for (const { page, document, sk } of versions) {
+    const { day, hash } = document;
+    transaction.versions?.change(versionKey(mapping.table, page.userId, document.id), { sk, day, fetchedAt: page.requestedAt, hash });
+  }
   const rows = versions.map(({ page, document, sk }) => {
     const bookkeeping: Record<string, Value> = {
       user_id: page.userId,
@@ -84,8 +92,7 @@ async function appendVersions(transaction: Transaction, mapping: Mapping, additi
 }
 
 async function appendRows(transaction: Transaction, table: string, rows: readonly (readonly Value[])[]): Promise<void> {
-  const appender = new RowAppender(await transaction.connection.createAppender(table), transaction.columnsOf(table));
-  await appending(appender, () => appender.append(rows));
+  await appendTo(transaction, { table, count: rows.length }, RowAppender, appender => appender.append(rows));
 }
 
 /** Rows in the order in which the columns lie in the file. */
@@ -105,9 +112,9 @@ const rowsOfList = ({ columns }: List, { page, document, sk }: Version, items: r
 
 async function appendRuns(transaction: Transaction, mapping: Mapping, versions: readonly Version[]): Promise<void> {
   for (const [s, { table }] of mapping.series.entries()) {
-    if (!versions.some(({ document }) => document.runs[s]?.items.length)) continue;
-    const runs = new RunAppender(await transaction.connection.createAppender(table), transaction.columnsOf(table));
-    await appending(runs, async () => {
+    const count = versions.reduce((sum, { document }) => sum + (document.runs[s]?.items.length ?? 0), 0);
+    if (!count) continue;
+    await appendTo(transaction, { table, count }, RunAppender, async runs => {
       for (const { page, document, sk } of versions) {
         const run = document.runs[s];
         if (run?.items.length) await runs.append({ sk, userId: page.userId, day: document.day, run });

@@ -9,7 +9,7 @@ import { flag, number, orNull, text } from '../rows.ts';
 import type { LedgerEntry } from '../sql.ts';
 import { quoteText } from '../sql.ts';
 import { readRows, select } from '../store/database.ts';
-import { appending, MomentAppender } from '../write/append.ts';
+import { appendTo, MomentAppender } from '../write/append.ts';
 import type { Transaction } from '../write/write-batch.ts';
 import type { WriteResult } from '../write-result.ts';
 import { nothingWritten } from '../write-result.ts';
@@ -239,8 +239,9 @@ async function add(
   counts.stored += rows.length;
   counts.samples += rows.length;
   for (const seen of rows.drift()) drift.push(seen);
-  const appender = new MomentAppender(await transaction.connection.createAppender('heart_rate'), transaction.columnsOf('heart_rate'));
-  await appending(appender, () => appender.append({ userId, fetchedAt: requestedAt, rows }));
+  await appendTo(transaction, { table: 'heart_rate', count: rows.length }, MomentAppender, appender =>
+    appender.append({ userId, fetchedAt: requestedAt, rows }),
+  );
 }
 
 /** Of more sources the query that compares would be long, and nobody has as many. */

@@ -39,6 +39,8 @@ interface CopiesParts {
   beforeTable: () => void;
   /** The copy that holds all of the warehouse as it was opened, where the last process left one. */
   published: Publication | undefined;
+  /** Whether others commit what is not noted here. */
+  isOfOthers: boolean;
 }
 
 /** The copies of a warehouse for readers, made one after the other, and what has changed since the last one. */
@@ -89,7 +91,7 @@ export class SnapshotCopies {
     const refreshed = this.#inTurn('the snapshot', path, mode, signal, async parts => {
       const known = this.#published?.file === hashOf(path) ? this.#published : undefined;
       if (known && known.stamp !== stampOf(path)) throw new NeedsRebuild('somebody else has changed it');
-      await this.#tracking(path, dirty => refreshSnapshot(parts, known && dirty));
+      await this.#tracking(path, dirty => refreshSnapshot(parts, known && !this.#parts.isOfOthers ? dirty : undefined));
       return { takenAt: parts.takenAt };
     });
     return refreshed.catch((error: unknown) => {

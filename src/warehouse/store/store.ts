@@ -1,7 +1,9 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import type { Column } from '../mapping.ts';
 import type { Committed } from '../write/committed.ts';
+import type { KnownVersions } from './known-versions.ts';
 import type { Memory } from './memory.ts';
+import type { AppendTarget, TableAppender } from './table-appender.ts';
 
 /** What a warehouse lies in. All else is the same SQL over its connections. */
 export interface Store {
@@ -11,12 +13,18 @@ export interface Store {
   readonly commentsOnAll: boolean;
   /** Of one that others can write to unseen: the commit that it was found at, and the last one. */
   readonly commits?: { found: number; last: number };
+  /** The newest commit there is, whoever made it; of one that others can write to unseen. */
+  newest?(): Promise<number>;
   /** Of a bulk group while live work comes, which waits for it. */
   readonly samplesBesideLive: number;
+  /** Of one that is dear to read. */
+  readonly versions?: KnownVersions;
   /** A connection that finds the tables of the warehouse by their names. */
   connect(): Promise<DuckDBConnection>;
   /** Does work in one transaction. It may be repeated, and does all its reads inside. */
   transaction<T>(connection: DuckDBConnection, work: () => Promise<T>): Promise<T>;
+  /** Of a transaction. Appending runs on the JavaScript thread, which must wait for no other machine. */
+  openAppender(connection: DuckDBConnection, target: AppendTarget): Promise<TableAppender>;
   /** Takes so many numbers of versions that nobody else has, and gives the first of them. One call after the other. */
   takeSks(count: number): Promise<number>;
   /** Before a group of writes, which is somebody’s who waits (`isLive`), or bulk; never throws. */

@@ -8,6 +8,7 @@ import type { HeartRateRows } from '../heart-rate/heart-rate-rows.ts';
 import type { Column, ColumnType } from '../mapping.ts';
 import type { Value } from '../sql.ts';
 import { duckdb } from '../store/duckdb.ts';
+import type { Transaction } from './write-batch.ts';
 
 /** Rows in one data chunk, DuckDB's vector size. */
 const CHUNK = 2048;
@@ -260,16 +261,25 @@ function markNulls(items: Float64Array, from: number, rows: number): boolean {
 }
 
 /**
- * Closing flushes, and so does the garbage collector with an appender that was not closed: after a failure what was appended must be
- * dropped, or it would enter a later transaction.
+ * Appends to a table `count` rows. Closing flushes, and so does the garbage collector with an appender that was not closed: after a failure what was
+ * appended must be dropped, or it would enter a later transaction.
  */
-export async function appending(appender: { clear(): void; close(): void }, work: () => Promise<void>): Promise<void> {
+export async function appendTo<Appender extends ChunkAppender>(
+  { openAppender, columnsOf }: Pick<Transaction, 'openAppender' | 'columnsOf'>,
+  { table, count }: { table: string; count: number },
+  Appender: new (appender: DuckDBAppender, columns: readonly Column[]) => Appender,
+  work: (appender: Appender) => Promise<void>,
+): Promise<void> {
+  const columns = columnsOf(table);
+  const { appender, finish } = await openAppender(table, columns, count);
+  const rows = new Appender(appender, columns);
   try {
-    await work();
-    appender.close();
+    await work(rows);
+    rows.close();
   } catch (error) {
-    appender.clear();
-    appender.close();
+    rows.clear();
+    rows.close();
     throw error;
   }
+  await finish?.();
 }

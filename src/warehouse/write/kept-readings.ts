@@ -18,6 +18,11 @@ export class KeptReadings {
     for (const thing of things) this.#versions.set(thing, this.versionOf(thing) + 1);
   }
 
+  /** Others may have committed to anything. */
+  forget(): void {
+    this.#kept.clear();
+  }
+
   /** @param sql one of few texts: each one's rows are kept */
   async read(thing: string, sql: string, read: (sql: string) => Promise<Value[][]>): Promise<readonly Value[][]> {
     const version = this.versionOf(thing);

@@ -21,7 +21,7 @@ import type { DocumentPage, Transaction, WriteBatch } from './write-batch.ts';
 
 /** What is the same for every transaction of the writer. */
 export interface Storage {
-  store: Pick<Store, 'transaction' | 'takeSks' | 'memory'>;
+  store: Pick<Store, 'transaction' | 'takeSks' | 'openAppender' | 'memory' | 'versions'>;
   connection: DuckDBConnection;
   columnsOf(table: string): readonly Column[];
   clock: RequestClock;
@@ -76,9 +76,12 @@ export const windowsFrom = (route: string) => `windows from ${route}`;
 async function storeAll(storage: Storage, changes: readonly WriteBatch[], dirty: Dirty) {
   const { store, connection, columnsOf, clock, lowWatermark, kept } = storage;
   const documents: ConfirmedDocument[] = [];
+  store.versions?.follow();
   const transaction: Transaction = {
     connection,
+    versions: store.versions,
     takeSks: count => store.takeSks(count),
+    openAppender: (table, columns, rows) => store.openAppender(connection, { table, columns, rows }),
     columnsOf,
     findConfirmed: (table, userId, id) => lowWatermark.find(table, userId, id),
     confirm: (table, userId, id, confirmed) => documents.push({ table, userId, id, ...confirmed }),

@@ -5,6 +5,8 @@ import type { HeartRateWithdrawal } from '../heart-rate/withdraw-heart-rate.ts';
 import type { HeartRateRange } from '../heart-rate-answer.ts';
 import type { Column, Mapping } from '../mapping.ts';
 import type { LedgerEntry, Value } from '../sql.ts';
+import type { KnownVersions } from '../store/known-versions.ts';
+import type { TableAppender } from '../store/table-appender.ts';
 import type { KnownDocument, WriteResult } from '../write-result.ts';
 
 /** The answer to one request for documents of one account, parsed. */
@@ -63,8 +65,12 @@ export interface Confirmed {
 /** What a store function needs of the writer. */
 export interface Transaction {
   connection: DuckDBConnection;
+  /** What is known without reading; told of every document that is changed. */
+  versions?: KnownVersions | undefined;
   /** As `Store.takeSks`. */
   takeSks(count: number): Promise<number>;
+  /** As `Store.openAppender`. */
+  openAppender(table: string, columns: readonly Column[], rows: number): Promise<TableAppender>;
   /** The columns of a table in the order in which they lie in the file. */
   columnsOf(table: string): readonly Column[];
   /** What was confirmed of this document, where an older answer may still arrive. */

@@ -32,7 +32,10 @@ interface Waiting {
 }
 
 export interface WriterOptions extends Omit<Storage, 'store' | 'lowWatermark'> {
-  store: Pick<Store, 'transaction' | 'takeSks' | 'beforeGroup' | 'afterGroup' | 'memory' | 'samplesBesideLive'>;
+  store: Pick<
+    Store,
+    'transaction' | 'takeSks' | 'openAppender' | 'beforeGroup' | 'afterGroup' | 'memory' | 'samplesBesideLive' | 'versions'
+  >;
   /** Called before each group; throws when there is no room on the disk, which keeps out all that may not use the reserve. */
   beforeGroup?: () => void;
   /** Called once when DuckDB can serve no further statement in this process. */

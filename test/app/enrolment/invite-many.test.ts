@@ -1,7 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { readPeopleFile } from '../../../src/app/people-file.ts';
+import { TryLaterError } from '../../../src/base/errors.ts';
 import { openEnrolment } from '../../support/enrolment-harness.ts';
 import { openHarness } from '../../support/harness.ts';
 import { runHere } from '../../support/run-here.ts';
@@ -53,6 +54,27 @@ test('everybody of a file who needs a link has one; a second run ends none of th
     ['p02', 'control'],
     ['p03', 'control'],
   ]);
+});
+
+test('the links of a file are stored together, or none is', async () => {
+  const { harness } = await openEnrolment(folder, 'together');
+  const { commands, app } = harness;
+  const people = readPeople('name', 'p01', 'p02');
+  const { warehouse } = app;
+  const record = warehouse.record.bind(warehouse);
+  const fail = vi.spyOn(warehouse, 'record').mockImplementation(async (entries, options) => {
+    if (entries.some(({ row }) => row?.user_id === 'p02')) throw new TryLaterError('the disk is full');
+    return record(entries, options);
+  });
+  await expect(commands.inviteAccounts({ people, days: 7, replace: false })).rejects.toThrow('the disk is full');
+  fail.mockRestore();
+  expect(await commands.listInvitations({})).toEqual([]);
+  expect(await commands.inviteAccounts({ people, days: 7, replace: false })).toMatchObject({
+    people: [
+      { user_id: 'p01', result: 'invited' },
+      { user_id: 'p02', result: 'invited' },
+    ],
+  });
 });
 
 test('who has withdrawn or was removed has no other link by the same file, until they are erased', async () => {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { withdraw } from '../../../src/app/enrolment/withdrawal.ts';
 import { Client } from '../../../src/client/client.ts';
+import { ServiceError } from '../../../src/client/error.ts';
 import { changeAccounts, getAccount, setAccountState } from '../../../src/ledger/accounts.ts';
 import { linkEntry, withdrawalLink } from '../../../src/ledger/links.ts';
 import { openSignedInHarness } from '../../sign-in/signed-in-harness.ts';
@@ -120,6 +121,21 @@ test('who has withdrawn is not added by another name, removed or not, and comes 
     ['p01', 'active', null],
     ['p02', 'removed', null],
   ]);
+});
+
+test('who has withdrawn is not added by the id that the study gives with a token, nor by one that it gives to an account', async () => {
+  const { harness, token, withdraw } = await withdrawn('by-id');
+  const { commands, read } = harness;
+  await withdraw();
+  await commands.removeAccount({ name: 'p01' });
+  const [[serviceUser]] = (await read('SELECT service_user_id FROM sync.accounts')) as [[string]];
+  // The service tells nobody whose a token is.
+  const spy = vi.spyOn(Client.prototype, 'personalInfo').mockRejectedValue(new ServiceError('forbidden', '/personal_info', 'answered 403'));
+  onTestFinished(() => spy.mockRestore());
+  const refused = `${OWN_WORD} (the token given for p02 is theirs)`;
+  await expect(commands.addAccount({ name: 'p02', token, serviceUser })).rejects.toThrow(refused);
+  expect(await commands.addAccount({ name: 'p02', token })).toMatchObject({ state: 'active', service_user_id: null });
+  await expect(commands.mapAccount({ name: 'p02', serviceUser })).rejects.toThrow(refused);
 });
 
 test('an account that waits for being the same person is not resumed once they have withdrawn', async () => {

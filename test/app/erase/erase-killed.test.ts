@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { freePort, hasRedis, startRedis } from '../../queue/redis-server.ts';
 import { signed } from '../../receiver/signed.ts';
 import { type EraseMoment, type EraseSetting, killErasing, openEraseSetting } from '../../support/erase-kill-rounds.ts';
-import { startRingneck } from '../../support/ringneck.ts';
+import { ringneck, startRingneck } from '../../support/ringneck.ts';
 import { runHere } from '../../support/run-here.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 import { until } from '../../support/until.ts';
@@ -17,6 +17,21 @@ let setting: Promise<EraseSetting> | undefined;
 test.each<EraseMoment>(['the new file is in its place'])('killed when %s, it is finished when the folder is opened next', async moment => {
   setting ??= openEraseSetting(folder);
   await killErasing(await setting, moment);
+});
+
+test('of two processes that find an interrupted erasing one finishes it, and the other finds it done', async () => {
+  setting ??= openEraseSetting(folder);
+  const { original, serviceUrl } = await setting;
+  const data = join(folder, 'two');
+  cpSync(original, data, { recursive: true });
+  const begun = { format: 1, name: 'ada', serviceUserIds: null, samePerson: [], removed: {}, queue: 'embedded' };
+  writeFileSync(join(data, 'erasing.json'), JSON.stringify(begun));
+  const env = { RINGNECK_DATA: data, RINGNECK_SERVICE_URL: serviceUrl };
+  const both = await Promise.all([0, 1].map(() => ringneck(['account', 'list', '--json'], { env })));
+  for (const { code, stdout, stderr } of both)
+    expect([code, stdout.includes('"ada"'), stderr.includes('not searched')], stderr).toEqual([0, false, false]);
+  expect(both.filter(({ stderr }) => stderr.includes('which was interrupted, is finished'))).toHaveLength(1);
+  expect(['erasing.json', 'finishing.lock'].map(name => existsSync(join(data, name)))).toEqual([false, false]);
 });
 
 test.runIf(hasRedis)('killed with its queues in a Redis, the next start leaves nothing of the person there', async () => {

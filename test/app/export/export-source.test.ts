@@ -34,7 +34,8 @@ test('while somebody owns the folder the export is of a fresh snapshot', async (
   const control = await serveControl({ folder: owned, commands: harness.commands, log: silentLog });
   const out = join(folder, 'of-owned');
   const { code, stderr } = await runHere(['export', '--out', out], { env: { RINGNECK_DATA: owned } });
-  expect([code, stderr]).toEqual([0, '']);
+  // How far it is, is told after five seconds, which a busy machine may take.
+  expect([code, stderr.replaceAll(/^\d+\/\d+ files, .*\n/gm, '')]).toEqual([0, '']);
   expect(await read(':memory:', `SELECT user_id, id FROM '${out}/daily_stress/*.parquet'`)).toEqual([['ann', STRESS.id]]);
   expect(manifestOf(out).source.kind).toBe('snapshot');
   await control.close();

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { violationsOf } from '../../support/axe.ts';
@@ -55,4 +56,24 @@ test.skipIf(!hasChromium)('the matrix is walked by keys, a cell is opened by key
   await page.emulateMedia({ colorScheme: 'dark', forcedColors: 'none' });
   await page.setViewportSize({ width: 390, height: 800 });
   expect(await violationsOf(page)).toEqual([]);
+});
+
+test.skipIf(!hasChromium)('a picture has all days of a wide matrix, however far it is scrolled', async () => {
+  const data = join(folder, 'picture');
+  await placeCoverage(data);
+  const served = await openConsoleHere(data);
+  const { page, open } = await enterConsole(await openChromium(), served);
+  await open('/coverage?from=2024-01-01&to=2024-12-31&collection=sleep');
+  const take = async () => {
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'PNG of People by days' }).click(),
+    ]);
+    return readFileSync(await download.path());
+  };
+  const picture = await take();
+  // 366 days of 10 pixels, twice as sharp, beside the names.
+  expect(picture.readUInt32BE(16)).toBeGreaterThan(7320);
+  await page.locator('.matrix-room').evaluate(room => room.scrollTo(700, 0));
+  expect((await take()).equals(picture)).toBe(true);
 });

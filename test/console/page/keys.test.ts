@@ -33,3 +33,20 @@ test.skipIf(!hasChromium)('who dictates turns the keys of one letter off, and on
   expect(await theme()).toBe('light');
   expect(complaints).toEqual([]);
 });
+
+test.skipIf(!hasChromium)('a letter after g counts where the screen has changed in between', async () => {
+  const served = await openConsoleHere(await placePeople({ ann: { sleep: [night] } }));
+  const { page, complaints, open } = await enterConsole(await openChromium(), served);
+  await open('/people/ann/raster');
+  await page.evaluate(`(async () => {
+    const press = key => dispatchEvent(new KeyboardEvent('keydown', { key }));
+    const frame = () => new Promise(done => requestAnimationFrame(() => setTimeout(done)));
+    document.querySelector('main a[href$="/people/ann"]').click();
+    press('g');
+    await frame();
+    await frame();
+    press('c');
+  })()`);
+  await expect.poll(() => new URL(page.url()).pathname).toBe('/coverage');
+  expect(complaints).toEqual([]);
+});

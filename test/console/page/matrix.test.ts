@@ -26,11 +26,12 @@ test('keys lead from cell to cell and never beyond the matrix', () => {
 });
 
 test('every letter has its words', () => {
-  expect([...'shefnpoSH'].map(letterWord)).toEqual([
+  expect([...'shefunpoSH'].map(letterWord)).toEqual([
     'stored',
     'stored in part',
     'empty at the service',
     'failed',
+    'not offered',
     'not authorised',
     'pending',
     'not asked',

@@ -85,6 +85,41 @@ test.skipIf(!hasChromium)('an operator sees who is behind and resumes them, a re
   expect(complaints).toEqual([]);
 });
 
+test.skipIf(!hasChromium)(
+  'when who is helped leaves the list the keyboard goes on at the next one; a filter says that nothing is like it',
+  async () => {
+    const data = join(folder, 'focus');
+    const harness = await openHarness(data, 'http://127.0.0.1:9');
+    const names = ['ada', 'ben', 'cleo'];
+    await harness.keep(names.map(name => ({ name, token: name })));
+    for (const name of names) await harness.commands.pauseAccount({ name });
+    await harness.commands.snapshot({}, { signal: new AbortController().signal });
+    const served = await openConsoleHere(data, { commands: harness.commands });
+    const { page, open } = await enterConsole(await openChromium(), served, { role: 'operator' });
+    await open('/operations');
+    const resume = async (name: string) => {
+      await page.getByRole('button', { name: `Resume ${name}` }).press('Enter');
+      const dialog = page.getByRole('dialog', { name: `Resume: ${name}` });
+      await dialog.getByRole('button', { name: 'Resume', exact: true }).press('Enter');
+      await dialog.getByText(`${name} is active.`).waitFor();
+      await page.keyboard.press('Enter');
+      await page.getByRole('button', { name: `Resume ${name}` }).waitFor({ state: 'detached' });
+    };
+    const focused = () => page.evaluate('document.activeElement.textContent');
+    await resume('ben');
+    await expect.poll(focused).toBe('cleo');
+    await resume('cleo');
+    await expect.poll(focused).toBe('ada');
+    await resume('ada');
+    await page.getByText('Nobody needs a hand.').waitFor();
+    await expect.poll(() => page.evaluate('document.activeElement.id')).toBe('main');
+    await page.getByText('No event has come yet.').waitFor();
+    await page.getByRole('searchbox', { name: 'Person' }).fill('ad');
+    await page.keyboard.press('Enter');
+    await page.getByText('No event is like that.').waitFor();
+  },
+);
+
 test.skipIf(!hasChromium)('a session that is ended in one tab is over in another at once, though its stream tells nothing', async () => {
   const data = join(folder, 'tabs');
   const harness = await openHarness(data, 'http://127.0.0.1:9');

@@ -1,5 +1,8 @@
+import { renameSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { expect, test } from 'vitest';
+import type { AppCommands } from '../../../src/app/commands.ts';
 import { readSettings } from '../../../src/base/config.ts';
 import { violationsOf } from '../../support/axe.ts';
 import { hasChromium, openChromium } from '../../support/chromium.ts';
@@ -202,6 +205,27 @@ test.skipIf(!hasChromium)('where nobody is followed the page says how to begin',
   expect(await violationsOf(page)).toEqual([]);
 });
 
+test.skipIf(!hasChromium)('before the first snapshot the page does not say that nobody is followed', async () => {
+  const data = await placePeople({ ann: {}, ben: {} });
+  const [snapshot, aside] = [join(data, 'snapshot.duckdb'), join(data, 'aside')];
+  renameSync(snapshot, aside);
+  const commands = {
+    ...{ activeRuns: async () => [], listAccounts: async () => [{ state: 'active' }, { state: 'active' }] },
+    ...{
+      isSnapshotOfAnother: async () => false,
+      readHindrances: async () => ({}),
+      listRecentEvents: async () => ({ count: 0, events: [] }),
+    },
+  } as unknown as AppCommands;
+  const served = await openConsoleHere(data, { commands });
+  const { page, open } = await enterConsole(await openChromium(), served, { role: 'operator' });
+  await open('/');
+  await page.getByRole('heading', { name: '2 people are followed' }).waitFor();
+  expect(await page.getByRole('main').innerText()).not.toContain('Nobody');
+  renameSync(aside, snapshot);
+  await page.locator('tr[data-person=ben]').waitFor();
+});
+
 test.skipIf(!hasChromium)('where nobody is followed an operator makes the first sign-in link, copies it, and sees it once', async () => {
   const { enrolment, signIn } = readSettings({
     ...{ RINGNECK_SERVICE_URL: 'http://127.0.0.1:9', RINGNECK_CLIENT_ID: 'study', RINGNECK_CLIENT_SECRET: 'client-secret' },
@@ -253,9 +277,9 @@ test.skipIf(!hasChromium)('a cut link is said in the bar beside what fails, whic
   await page.context().setOffline(true);
   await page.keyboard.press('ArrowLeft');
   await page.getByRole('alert').filter({ hasText: 'The console does not answer.' }).first().waitFor();
-  expect(await page.locator('.fresh').innerText()).toMatch(/Connection lost, trying again\.$/);
+  await expect.poll(() => page.locator('.fresh').innerText()).toMatch(/Connection lost, trying again\.$/);
   await page.context().setOffline(false);
   await page.getByRole('heading', { name: 'ann · Tuesday 14 January' }).waitFor();
-  expect(await page.getByRole('alert').count()).toBe(0);
-  expect(await page.locator('.fresh').innerText()).not.toMatch(/Connection lost/);
+  await expect.poll(() => page.getByRole('alert').count()).toBe(0);
+  await expect.poll(() => page.locator('.fresh').innerText()).not.toMatch(/Connection lost/);
 });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { csvOf } from '../../../src/console/page/parts/data-table.ts';
 import { addDays, clock, dayName, hoursAndMinutes, localText, offsetName, shortDay } from '../../../src/console/page/parts/format.ts';
-import { digitsFor, isMetric, metricWithUnit, numberText } from '../../../src/console/page/parts/metrics.ts';
+import { bandOf, digitsFor, isMetric, metricWithUnit, numberText } from '../../../src/console/page/parts/metrics.ts';
 
 test('durations, offsets and days are told the same everywhere', () => {
   expect([26_460, 3_599, 0, -3_360].map(hoursAndMinutes)).toEqual(['7 h 21', '1 h 00', '0 h 00', '−0 h 56']);
@@ -31,6 +31,22 @@ test('a table is saved as RFC 4180 says, and no text of it is a formula', () => 
     { name: 'tag', values: ['=1+1', 'a "b", c', "'x"] },
   ];
   expect(csvOf(table)).toBe('time,heart rate [beats/min],tag\r\n01:00,52,\'=1+1\r\n01:05,,"a ""b"", c"\r\n01:10,-3,\'\'x\r\n');
+});
+
+test('a band ends where there can be no values', () => {
+  expect([
+    bandOf('stress_high', 3600, 7200),
+    bandOf('efficiency', 96, 6),
+    bandOf('sleep_score', 90, 15),
+    bandOf('temperature_deviation', 0.1, 0.3),
+    bandOf('average_hrv', 50, 10),
+  ]).toEqual([
+    [0, 10_800],
+    [90, 100],
+    [75, 100],
+    [expect.closeTo(-0.2), 0.4],
+    [40, 60],
+  ]);
 });
 
 test('labels of an axis have as many digits as tell them apart', () => {

@@ -55,3 +55,29 @@ test.skipIf(!hasChromium)('a stream that has gone silent is not called up to dat
   await asked;
   expect(complaints).toEqual([]);
 });
+
+test.skipIf(!hasChromium)(
+  'a screen whose code did not come is loaded once the link is back, of another version with its page',
+  async () => {
+    const served = await openConsoleHere(await placePeople({ ann: { sleep: [night] } }));
+    const { page, open } = await enterConsole(await openChromium(), served);
+    await open('/');
+    const failed = page.getByText('This screen could not be loaded.');
+    const coverage = page.getByRole('heading', { name: 'People by days' });
+    await page.route('**/assets/coverage*.js', route => route.abort());
+    await page.getByRole('link', { name: 'Coverage' }).click();
+    await failed.waitFor();
+    await page.unroute('**/assets/coverage*.js');
+    // As the page says it to itself when it follows again.
+    await page.evaluate("new BroadcastChannel('ringneck-live').postMessage({ kind: 'snapshot' })");
+    await coverage.waitFor();
+
+    await page.route('**/assets/sql*.js', route => route.fulfill({ status: 404 }));
+    await page.getByRole('link', { name: 'SQL' }).click();
+    await failed.waitFor();
+    const loaded = page.waitForEvent('domcontentloaded');
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await loaded;
+    expect(page.url()).toBe(`${served.url}/sql`);
+  },
+);

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { type Chart, type Data, fill, numberOf, propose, timeOf, whyNot } from '../../../src/console/page/screens/sql/propose.ts';
+import { tickTexts } from '../../../src/console/page/screens/sql/number-text.ts';
+import { type Chart, type Data, fill, gapOf, numberOf, propose, timeOf, whyNot } from '../../../src/console/page/screens/sql/propose.ts';
 
 type Of = Record<string, [type: string, ...values: (string | number | null)[]]>;
 
@@ -73,4 +74,49 @@ test('days and moments are read on the clock of UTC, or of their own offset', ()
   ).toEqual([1_743_292_800_000, 1_743_296_523_000, 1_743_296_523_456, 1_743_275_823_000, 1_743_289_323_000]);
   expect(['infinity', '0044-03-15 (BC)', null, '7:30'].map(timeOf)).toEqual([null, null, null, null]);
   expect(['1.50', 'nan', 'inf', null, '-3', ''].map(numberOf)).toEqual([1.5, null, null, null, -3, null]);
+});
+
+const gapIn = (...moments: string[]) => gapOf(moments.map(text => ({ x: timeOf(text) ?? 0 })));
+
+test.each([
+  ['days', ['2025-03-03', '2025-03-04', '2025-03-05', '2025-03-07'], 24],
+  ['weeks as moments', ['2025-03-03 00:00:00', '2025-03-10 00:00:00', '2025-03-17 00:00:00', '2025-03-31 00:00:00'], 7 * 24],
+  ['months as moments', ['2025-01-01 00:00:00', '2025-02-01 00:00:00', '2025-03-04 00:00:00', '2025-05-01 00:00:00'], 31 * 24],
+  ['samples by the clock', ['2025-03-03 01:02:00', '2025-03-03 01:07:00', '2025-03-03 01:12:00', '2025-03-03 01:27:00'], 1 / 12],
+])('no line goes over what is missing of %s', (_, moments, hours) => {
+  expect(gapIn(...moments)).toBe(1.5 * hours * 3_600_000);
+});
+
+test('moments that come as they will are joined over a few of them', () => {
+  expect(gapIn(...['00:00:00', '00:00:07', '00:00:15', '00:00:40'].map(time => `2025-03-03 ${time}`))).toBe(5 * 8000);
+});
+
+test.each([
+  [
+    [0, 1.5, 3],
+    ['0', '1.5', '3.0'],
+  ],
+  [
+    [-20, 0, 20],
+    ['−20', '0', '20'],
+  ],
+  [
+    [1000, 1000.05, 1000.1],
+    ['1000.00', '1000.05', '1000.10'],
+  ],
+  [
+    [1_793_000_000, 1_793_500_000, 1_794_000_000],
+    ['1.7930e+9', '1.7935e+9', '1.7940e+9'],
+  ],
+  [
+    [0, 1e9, 2e9],
+    ['0', '1e+9', '2e+9'],
+  ],
+  [
+    [0.00001, 0.00002],
+    ['1e−5', '2e−5'],
+  ],
+  [[7], ['7']],
+])('no two values of an axis are told alike: %j', (ticks, texts) => {
+  expect(tickTexts(ticks)).toEqual(texts);
 });

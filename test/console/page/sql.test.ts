@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { hasChromium, openChromium } from '../../support/chromium.ts';
 import { openConsoleHere } from '../../support/console-harness.ts';
-import { enterConsole } from '../../support/console-page.ts';
+import { enterConsole, letIn } from '../../support/console-page.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 import { openWarehouse } from '../../support/warehouse.ts';
 
@@ -117,7 +117,7 @@ test.skipIf(!hasChromium)('100,000 rows scroll with few of them drawn, and a cut
   expect(complaints).toEqual([]);
 });
 
-test.skipIf(!hasChromium)('texts stay texts, errors are told, and Escape cancels', async () => {
+test.skipIf(!hasChromium)('texts stay texts, what cannot be drawn and errors are told, and Escape cancels', async () => {
   const { page, complaints, ask, write } = await openScreen();
   // What is refused on purpose.
   onTestFinished(() => expect(complaints.filter(text => !/status of 4\d\d/.test(text))).toEqual([]));
@@ -125,6 +125,10 @@ test.skipIf(!hasChromium)('texts stay texts, errors are told, and Escape cancels
   expect(await page.locator('.sql-rows tbody td').allTextContents()).toEqual(['</script><img src=x onerror=alert(1)>', '=1+1', 'NULL', '']);
   expect(await page.locator('.sql-rows th').first().textContent()).toBe('<b>a</b> VARCHAR');
   expect(await page.locator('main img, main b').count()).toBe(0);
+  await ask(`SELECT i AS n, ['7', 'inf', 'nan', NULL, '9'][i]::DOUBLE AS v FROM range(1, 6) t(i)`);
+  expect(await page.locator('figcaption').textContent()).toBe(
+    'v: 2 values, lowest 7 (n 1), median 8, highest 9 (n 5). 1 row has no value and is not drawn. 2 rows have a value without a place on an axis, as nan or inf, and are not drawn.',
+  );
   await ask('SELECT nothing FROM daily');
   expect(await page.locator('.sql-result [role=alert]').textContent()).toMatch(/Referenced column "nothing" not found.*line 1/);
   await write('SELECT count(*) FROM range(10000000) a, range(10000000) b WHERE a.range * b.range % 7 = 3');
@@ -132,6 +136,46 @@ test.skipIf(!hasChromium)('texts stay texts, errors are told, and Escape cancels
   await page.getByRole('button', { name: 'Cancel' }).waitFor();
   await page.keyboard.press('Escape');
   await page.getByText('The query was cancelled.').waitFor();
+});
+
+test.skipIf(!hasChromium)('who looks at another screen, or comes in again, finds what they had written', async () => {
+  const served = await openConsoleHere(data);
+  const { page, open } = await enterConsole(await openChromium(), served);
+  const text = () => page.locator('.cm-content').textContent();
+  await open('/sql#q=SELECT+1');
+  await page.getByRole('textbox', { name: 'SQL' }).focus();
+  await page.keyboard.press('Control+End');
+  await page.keyboard.insertText(' AS not_run_yet');
+  await expect.poll(text).toBe('SELECT 1 AS not_run_yet');
+  await page.getByRole('link', { name: 'Coverage' }).click();
+  await page.getByRole('heading', { name: 'Coverage' }).waitFor();
+  await page.goBack();
+  await expect.poll(text).toBe('SELECT 1 AS not_run_yet');
+  await page.getByRole('link', { name: 'Coverage' }).click();
+  await page.getByRole('link', { name: 'SQL' }).click();
+  await expect.poll(text).toBe('SELECT 1 AS not_run_yet');
+  await page.context().clearCookies();
+  await page.getByRole('link', { name: 'Coverage' }).click();
+  await page.getByRole('heading', { name: 'This browser has no session.' }).waitFor();
+  await page.goBack();
+  await letIn(page.context(), served, { role: 'reader', person: null });
+  await page.evaluate("new BroadcastChannel('ringneck-live').postMessage({ kind: 'account' })");
+  await expect.poll(text).toBe('SELECT 1 AS not_run_yet');
+});
+
+test.skipIf(!hasChromium)('who comes in for somebody else reads no queries of before, who comes in again does', async () => {
+  const served = await openConsoleHere(data);
+  const { page, open } = await enterConsole(await openChromium(), served);
+  const history = () => page.evaluate('localStorage.getItem("ringneck-sql-history")');
+  await open('/sql#q=SELECT+1');
+  await page.getByRole('button', { name: /^Run/ }).click();
+  await page.locator('#sql-result', { hasText: '1 row' }).waitFor();
+  await letIn(page.context(), served, { role: 'reader', person: null });
+  await open('/sql');
+  expect(await history()).toContain('SELECT 1');
+  await letIn(page.context(), served, { role: 'operator', person: null });
+  await open('/sql');
+  expect(await history()).toBe(null);
 });
 
 test.skipIf(!hasChromium)('what there is to ask is found by a word, and put into the editor', async () => {

@@ -189,3 +189,24 @@ test('there is no list, and no other way to ask', async () => {
   expect((await Promise.all(asked)).map(({ status }) => status)).toEqual(asked.map(() => 404));
   for (const path of ['i'.repeat(5_000), '%zz']) expect(await (await at(path)).json()).toEqual({ detail: 'Bad Request' });
 });
+
+test('a link with a character more, or asked for in another way, is neither kept nor told of to others', async () => {
+  const { receiver, at } = await openConnectPages();
+  const answers = await Promise.all([
+    at(`${INVITATION}/`),
+    at(`withdraw/${WITHDRAWAL}/`),
+    fetch(`${receiver.url}/Connect/${INVITATION}`),
+    at(INVITATION, { method: 'PUT' }),
+    at(INVITATION, { method: 'OPTIONS' }),
+    at(`${INVITATION}%zz`),
+  ]);
+  const told = answers.map(({ status, headers }) => [status, headers.get('cache-control'), headers.get('referrer-policy')]);
+  expect(told).toEqual([
+    [404, 'no-store', 'no-referrer'],
+    [404, 'no-store', 'no-referrer'],
+    [404, 'no-store', 'no-referrer'],
+    [404, 'no-store', 'no-referrer'],
+    [404, 'no-store', 'no-referrer'],
+    [400, 'no-store', 'no-referrer'],
+  ]);
+});

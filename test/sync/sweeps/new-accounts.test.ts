@@ -121,6 +121,60 @@ test('an account that is parked is read once the service takes its token; 0 days
   await untilRead(harness);
 });
 
+test('an account of whose first reading everything failed is read at the next start', async () => {
+  const { open, service, ada } = await setUp('failed');
+  const first = await open();
+  await first.add([ada]);
+  service.on('/v2/usercollection/*', () => ({ status: 500, json: { detail: 'Broken.' } }));
+  const newAccounts = new NewAccounts(await first.app.pipeline(), 5);
+  await newAccounts.look();
+  await newAccounts.look();
+  await until('it ends', async () => (await runs(first)).some(run => run[4] === 'failed'));
+  for (let looks = 0; looks < 3; looks++) await newAccounts.look();
+  expect((await runs(first)).map(run => run[4])).toEqual(['failed']);
+  await first.close();
+
+  service.on('/v2/usercollection/*', () => undefined);
+  const second = await open();
+  const again = new NewAccounts(await second.app.pipeline(), 5);
+  await again.look();
+  await again.look();
+  await untilRead(second);
+  await again.look();
+  expect((await runs(second)).map(run => run[4]).sort()).toEqual(['complete', 'failed']);
+});
+
+test('an account whose first reading was refused altogether is read once the service takes its token, also by the process that was refused', async () => {
+  const { open, service, ada, ben } = await setUp('refused');
+  const harness = await open();
+  await harness.add([ada, ben]);
+  let isLapsed = true;
+  service.on('/v2/usercollection/*', ({ token }) =>
+    isLapsed && token === ada.token ? { status: 403, json: { detail: 'The membership has lapsed.' } } : undefined,
+  );
+  const newAccounts = new NewAccounts(await harness.app.pipeline(), 5);
+  await newAccounts.look();
+  await newAccounts.look();
+  await until('it ends', async () => (await runs(harness)).some(run => run[4] === 'failed'));
+  expect(await harness.read('SELECT user_id, state FROM sync.accounts ORDER BY ALL')).toEqual([
+    ['ada', 'parked'],
+    ['ben', 'active'],
+  ]);
+  for (let looks = 0; looks < 3; looks++) await newAccounts.look();
+  isLapsed = false;
+  await harness.commands.resumeAccounts({ names: ['ada'] });
+  for (let looks = 0; looks < 3; looks++) await newAccounts.look();
+  await untilRead(harness);
+  expect((await runs(harness)).map(([kind, users, , , state]) => [kind, users, state])).toEqual([
+    ['backfill', '["ada","ben"]', 'failed'],
+    ['backfill', '["ada"]', 'complete'],
+  ]);
+  expect(await harness.read('SELECT user_id, count(*) > 0 FROM daily_readiness GROUP BY ALL ORDER BY ALL')).toEqual([
+    ['ada', true],
+    ['ben', true],
+  ]);
+});
+
 test('while the first reading cannot be begun nothing else waits, and it is tried again after a minute', async () => {
   const { open, ada } = await setUp('later');
   let now = NOON;

@@ -31,14 +31,17 @@ export function LagChart({ lag }: { lag: Lag }) {
       ]}
     >
       <svg class="lag" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={finding}>
-        {y.ticks(3).map(tick => (
-          <g key={tick}>
-            <line class="grid" x1={36} x2={WIDTH - 8} y1={y(tick)} y2={y(tick)} />
-            <text x={30} y={y(tick) + 4} text-anchor="end">
-              {tick}
-            </text>
-          </g>
-        ))}
+        {y
+          .ticks(3)
+          .filter(Number.isInteger)
+          .map(tick => (
+            <g key={tick}>
+              <line class="grid" x1={36} x2={WIDTH - 8} y1={y(tick)} y2={y(tick)} />
+              <text x={30} y={y(tick) + 4} text-anchor="end">
+                {tick}
+              </text>
+            </g>
+          ))}
         {bars.map((events, at) => (
           <rect
             key={at}

@@ -74,6 +74,10 @@ export function drawCell(context: CanvasRenderingContext2D, letter: string, box:
       context.arc(cx, cy, 1.5, 0, 2 * Math.PI);
       context.fill();
       break;
+    case 'u':
+      context.fillStyle = colours.mark;
+      context.fillRect(cx - 4, cy - 0.5, 8, 1);
+      break;
     default:
       outline(colours.line);
   }

@@ -3,6 +3,7 @@ const WORDS: Readonly<Record<string, string>> = {
   s: 'stored',
   h: 'stored in part',
   e: 'empty at the service',
+  u: 'not offered',
   f: 'failed',
   n: 'not authorised',
   p: 'pending',
@@ -14,7 +15,7 @@ const WORDS: Readonly<Record<string, string>> = {
 export const letterWord = (letter: string): string => WORDS[letter] ?? 'unknown';
 
 /** In the order of the legend. */
-export const LETTERS = ['s', 'h', 'e', 'f', 'n', 'p', 'o', 'S'] as const;
+export const LETTERS = ['s', 'h', 'e', 'f', 'n', 'u', 'p', 'o', 'S'] as const;
 
 export interface Place {
   row: number;

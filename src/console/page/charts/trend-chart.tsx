@@ -2,7 +2,7 @@ import { extent } from 'd3-array';
 import { scaleLinear } from 'd3-scale';
 import { area, line } from 'd3-shape';
 import { dayNumber, MONTHS, shortDay } from '../parts/format.ts';
-import { digitsFor, type Metric, metricText, metricWithUnit, numberText, wordsOf } from '../parts/metrics.ts';
+import { bandOf, digitsFor, type Metric, metricText, metricWithUnit, numberText, wordsOf } from '../parts/metrics.ts';
 import { Plot } from '../parts/plot.tsx';
 import { isWeekly, lastOf, type Point, stretchesOf } from './trend-model.ts';
 import { MARKED } from './usual-chart.tsx';
@@ -36,7 +36,7 @@ export function TrendChart({ metric, points, from, to, label, shown = '' }: Tren
   );
 }
 
-const bandOf = ({ median, spread }: Point) => (median === null || spread === null ? [] : [median - spread, median + spread]);
+const bandAt = (metric: Metric, { median, spread }: Point) => (median === null || spread === null ? [] : bandOf(metric, median, spread));
 
 interface DrawingProps extends Omit<TrendChartProps, 'label'> {
   width: number;
@@ -49,7 +49,7 @@ interface DrawingProps extends Omit<TrendChartProps, 'label'> {
 export function TrendDrawing({ metric, points, from, to, shown = '', width, height = HEIGHT, at }: DrawingProps) {
   const base = height - DATES;
   const x = scaleLinear([dayNumber(from), Math.max(dayNumber(to), dayNumber(from) + 1)], [LEFT, width - RIGHT]);
-  const [low, high = 1] = extent(points.flatMap(point => [...bandOf(point), ...(point.value === null ? [] : [point.value])]));
+  const [low, high = 1] = extent(points.flatMap(point => [...bandAt(metric, point), ...(point.value === null ? [] : [point.value])]));
   const y = scaleLinear([low ?? 0, low === undefined || high > low ? high : low + 1], [base - 6, TOP]).nice(4);
   const xOf = ({ day }: Point) => x(Math.max(dayNumber(day), dayNumber(from)));
   const across = { x: xOf, y, base };
@@ -64,8 +64,8 @@ export function TrendDrawing({ metric, points, from, to, shown = '', width, heig
       {shown >= from && shown <= to && (
         <line class="shown" x1={x(dayNumber(shown))} x2={x(dayNumber(shown))} y1={TOP} y2={base} data-shown={shown} />
       )}
-      {stretchesOf(points, point => bandOf(point).length > 0).map(stretch => (
-        <Band key={stretch[0]?.day} stretch={stretch} {...across} />
+      {stretchesOf(points, point => bandAt(metric, point).length > 0).map(stretch => (
+        <Band key={stretch[0]?.day} metric={metric} stretch={stretch} {...across} />
       ))}
       {stretchesOf(points, ({ value }) => value !== null).map(stretch => (
         <Line key={stretch[0]?.day} stretch={stretch} {...across} />
@@ -85,11 +85,11 @@ interface Across {
   base: number;
 }
 
-function Band({ stretch, x, y }: Across & { stretch: readonly Point[] }) {
+function Band({ metric, stretch, x, y }: Across & { metric: Metric; stretch: readonly Point[] }) {
   const path = area<Point>(
     x,
-    point => y(bandOf(point)[0] ?? 0),
-    point => y(bandOf(point)[1] ?? 0),
+    point => y(bandAt(metric, point)[0] ?? 0),
+    point => y(bandAt(metric, point)[1] ?? 0),
   );
   return <path class="band-area" d={path(stretch) ?? ''} />;
 }
@@ -198,6 +198,7 @@ function Dates({ from, to, x, base }: { from: string; to: string; x(day: number)
 function tellPoint(metric: Metric, point: Point | undefined, weekly: boolean): string {
   if (!point) return '';
   const when = weekly ? `Week from ${shortDay(point.day)}` : shortDay(point.day);
+  if (point.part !== null) return `${when}: ${metricWithUnit(metric, point.part)} of a part of the day`;
   if (point.value === null) return `${when}: no value`;
   const usual = point.median === null ? '' : `, usual ${metricWithUnit(metric, point.median)}`;
   const far = point.z !== null && Math.abs(point.z) >= MARKED ? `, ${numberText(point.z, 1, true)} from the usual` : '';

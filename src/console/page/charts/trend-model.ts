@@ -11,6 +11,8 @@ const WEEKLY = 120;
 export interface Point {
   day: string;
   value: number | null;
+  /** What an unfinished day has come to; null for a week. */
+  part: number | null;
   median: number | null;
   spread: number | null;
   /** Of a day; null for a week. */
@@ -22,7 +24,7 @@ export interface Point {
 export const isWeekly = (from: string, to: string) => dayNumber(to) - dayNumber(from) + 1 > WEEKLY;
 
 /** A point for each day from first to last, also for those without a row; of long ranges the means of ISO weeks. */
-export function pointsOf(trend: Trend, from: string, to: string): Point[] {
+export function pointsOf(trend: Omit<Trend, 'part'> & Partial<Trend>, from: string, to: string): Point[] {
   const rowOf = new Map(trend.day.map((day, row) => [day, row]));
   const first = dayNumber(from);
   const days = Array.from({ length: dayNumber(to) - first + 1 }, (_, index): Point => {
@@ -30,7 +32,7 @@ export function pointsOf(trend: Trend, from: string, to: string): Point[] {
     const row = rowOf.get(day) ?? -1;
     const value = trend.value[row] ?? null;
     const [median = null, spread = null, z = null] = [trend.median[row], trend.spread[row], trend.z[row]];
-    return { day, value, median, spread, z, days: value === null ? 0 : 1 };
+    return { day, value, part: trend.part?.[row] ?? null, median, spread, z, days: value === null ? 0 : 1 };
   });
   return isWeekly(from, to) ? weeksOf(days) : days;
 }
@@ -46,6 +48,7 @@ function weeksOf(days: readonly Point[]): Point[] {
   return [...weeks].map(([day, points]) => ({
     day,
     value: meanOf(points.map(({ value }) => value)),
+    part: null,
     median: meanOf(points.map(({ median }) => median)),
     spread: meanOf(points.map(({ spread }) => spread)),
     z: null,

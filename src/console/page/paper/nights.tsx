@@ -88,9 +88,9 @@ function timesOf({ start, end, offset, endOffset }: RasterRow): string {
   return `${clock(start, offset)}–${clock(end, endOffset)}`;
 }
 
-function Value({ trend: { metric, day: days, value: values, z: zs }, day }: { trend: Trend; day: string }) {
+function Value({ trend: { metric, day: days, value: values, part: parts, z: zs }, day }: { trend: Trend; day: string }) {
   const at = days.indexOf(day);
-  const value = values[at] ?? null;
+  const value = values[at] ?? parts[at] ?? null;
   const z = zs[at] ?? null;
   if (!isMetric(metric)) return null;
   const isMarked = z !== null && Math.abs(z) >= MARKED;

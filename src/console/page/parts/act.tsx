@@ -2,6 +2,7 @@ import { useRef, useState } from 'preact/hooks';
 import type { AnswerOf, InputOf } from '../../api/routes.ts';
 import { ask, type Refused } from '../api.ts';
 import './act.css';
+import { Button } from './button.tsx';
 import { copyText } from './copy-text.ts';
 import { useSession } from './session.tsx';
 
@@ -12,7 +13,7 @@ interface ActProps {
   /** Of several buttons alike, which one: `ada`. */
   of: string;
   /** Something is still missing for it. */
-  disabled?: boolean;
+  isOff?: boolean;
   /** It was done; and when the dialog closes, for what changed meanwhile is not shown yet. */
   onDone?(): void;
 }
@@ -24,7 +25,7 @@ type Plan = AnswerOf<'POST actions/:name/plan'>;
 type Done = AnswerOf<'POST actions/:name'>;
 
 /** Shows what would be done, and does it when that is wanted; nothing at all where it may not be done. */
-export function Act({ action, label, of, disabled = false, onDone }: ActProps) {
+export function Act({ action, label, of, isOff = false, onDone }: ActProps) {
   const session = useSession();
   const dialog = useRef<HTMLDialogElement>(null);
   const close = useRef<HTMLButtonElement>(null);
@@ -56,10 +57,10 @@ export function Act({ action, label, of, disabled = false, onDone }: ActProps) {
   const title = label.replace(/…$/, '');
   return (
     <>
-      <button type="button" class="act" disabled={disabled} onClick={open}>
+      <Button class="act" isOff={isOff} onPress={open}>
         {label}
         <span class="unseen"> {of}</span>
-      </button>
+      </Button>
       <dialog ref={dialog} aria-label={`${title}: ${of}`} class="act-dialog" onClose={() => onDone?.()}>
         <h2>
           {title}: {of}
@@ -77,9 +78,9 @@ export function Act({ action, label, of, disabled = false, onDone }: ActProps) {
         {done?.url && <HandOn url={done.url} />}
         <p class="act-buttons">
           {plan?.plan && !done && (
-            <button type="button" class="act-do" disabled={isBusy} onClick={() => void start()}>
+            <Button class="act-do" isOff={isBusy} onPress={() => void start()}>
               {isBusy ? 'At work …' : title}
-            </button>
+            </Button>
           )}
           <button type="button" ref={close} onClick={() => dialog.current?.close()}>
             {done || plan?.plan === null ? 'Close' : 'Cancel'}

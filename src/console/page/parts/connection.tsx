@@ -7,7 +7,9 @@ type Session = AnswerOf<'GET session'>;
 
 const WORDS: Readonly<Record<Session['freshness'], string>> = {
   followed: '',
+  reading: '',
   alone: 'ringneck up does not run.',
+  full: 'The disk is full: nothing is stored.',
   unreachable: 'The service cannot be reached.',
   unpublished: 'No newer snapshot can be made.',
 };
@@ -21,7 +23,8 @@ export function Fresh({ session: { taken_at: takenAt, freshness } }: { session: 
   }, []);
   const problem = isLost ? 'Connection lost, trying again.' : WORDS[freshness];
   const data = takenAt === null ? 'No snapshot yet' : `data of ${momentText(takenAt, Date.now() / 1000)}`;
-  const told = takenAt !== null && !problem ? `Up to date, ${data}` : data.replace('data', 'Data');
+  const upToDate = freshness === 'reading' ? 'More is being read' : 'Up to date';
+  const told = takenAt !== null && !problem ? `${upToDate}, ${data}` : data.replace('data', 'Data');
   return (
     <span class={problem ? 'fresh stale' : 'fresh'}>
       {told}

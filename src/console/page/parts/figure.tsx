@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useId, useRef, useState } from 'preact/hooks';
+import { Button } from './button.tsx';
 import { csvOf, type DataTable, rowCountOf } from './data-table.ts';
 import { Link } from './link.tsx';
 import { pictureOf, save } from './save.ts';
@@ -102,12 +103,12 @@ export function Rows({ of: table, label }: { of: DataTable; label: string }) {
       {count > PAGE && (
         <p>
           Rows {from + 1} to {until} of {count}{' '}
-          <button type="button" disabled={from === 0} onClick={() => setFrom(Math.max(0, from - PAGE))}>
+          <Button isOff={from === 0} onPress={() => setFrom(Math.max(0, from - PAGE))}>
             Before
-          </button>{' '}
-          <button type="button" disabled={until === count} onClick={() => setFrom(until)}>
+          </Button>{' '}
+          <Button isOff={until === count} onPress={() => setFrom(until)}>
             After
-          </button>
+          </Button>
         </p>
       )}
     </section>

@@ -8,6 +8,8 @@ interface MetricWords {
   /** Digits behind the point; a duration is hours and minutes. */
   digits: number | 'duration';
   isSigned?: true;
+  /** What no value exceeds. */
+  most?: number;
 }
 
 /** The metrics of `baselines`: what they are called, in which unit and how exactly they are told. */
@@ -18,13 +20,13 @@ export const METRICS = {
   average_heart_rate: { name: 'Mean heart rate', inText: 'mean heart rate', unit: 'bpm', digits: 1 },
   average_breath: { name: 'Breathing', inText: 'breathing', unit: '/min', digits: 1 },
   temperature_deviation: { name: 'Temperature', inText: 'temperature', unit: '°C', digits: 2, isSigned: true },
-  spo2_average: { name: 'Oxygen, mean', inText: 'oxygen', unit: '%', digits: 1 },
-  efficiency: { name: 'Efficiency', inText: 'efficiency', unit: '%', digits: 0 },
+  spo2_average: { name: 'Oxygen, mean', inText: 'oxygen', unit: '%', digits: 1, most: 100 },
+  efficiency: { name: 'Efficiency', inText: 'efficiency', unit: '%', digits: 0, most: 100 },
   deep_sleep_duration: { name: 'Deep sleep', inText: 'deep sleep', unit: '', digits: 'duration' },
   rem_sleep_duration: { name: 'REM sleep', inText: 'REM sleep', unit: '', digits: 'duration' },
-  sleep_score: { name: 'Sleep score', inText: 'sleep score', unit: '', digits: 0 },
-  readiness_score: { name: 'Readiness score', inText: 'readiness score', unit: '', digits: 0 },
-  activity_score: { name: 'Activity score', inText: 'activity score', unit: '', digits: 0 },
+  sleep_score: { name: 'Sleep score', inText: 'sleep score', unit: '', digits: 0, most: 100 },
+  readiness_score: { name: 'Readiness score', inText: 'readiness score', unit: '', digits: 0, most: 100 },
+  activity_score: { name: 'Activity score', inText: 'activity score', unit: '', digits: 0, most: 100 },
   stress_high: { name: 'High stress', inText: 'time of high stress', unit: '', digits: 'duration' },
   steps: { name: 'Steps', inText: 'steps', unit: '', digits: 0 },
   active_calories: { name: 'Active energy', inText: 'active energy', unit: 'kcal', digits: 0 },
@@ -39,6 +41,12 @@ export const DAY_METRICS: readonly Metric[] = ['activity_score', 'stress_high', 
 export const NIGHT_METRICS = Object.keys(METRICS).filter((name): name is Metric => isMetric(name) && !DAY_METRICS.includes(name));
 
 export const wordsOf = (metric: Metric): MetricWords => METRICS[metric];
+
+/** What is usual, from and to, as far as there can be values. */
+export function bandOf(metric: Metric, median: number, spread: number): [number, number] {
+  const { isSigned, most = Number.POSITIVE_INFINITY } = wordsOf(metric);
+  return [isSigned ? median - spread : Math.max(0, median - spread), Math.min(most, median + spread)];
+}
 
 /** `+0.77`, `7 h 21`, `10,230`: without the unit. */
 export function metricText(metric: Metric, value: number): string {

@@ -10,48 +10,80 @@ export function save(blob: Blob, name: string): void {
 
 /** Twice as many pixels as on the page: sharp on paper too. */
 const SCALE = 2;
+/** What browsers give a canvas. */
+const MOST_PIXELS = 16_384;
 const TITLE = 28;
 
-/** What is drawn in an element, as on the page, under its title. */
+/** What is drawn in an element, as on the page, under its title; what is scrolled out of sight too. */
 export async function pictureOf(room: HTMLElement, title: string): Promise<Blob> {
-  const box = room.getBoundingClientRect();
+  const drawn = [...room.querySelectorAll<SVGSVGElement | HTMLCanvasElement>('svg, canvas')].map(element => ({
+    element,
+    box: placeIn(room, element, element.getBoundingClientRect()),
+  }));
+  const { width: shown, height } = room.getBoundingClientRect();
+  const width = Math.max(shown, ...drawn.map(({ box }) => box.right));
+  const scale = Math.min(SCALE, MOST_PIXELS / width);
   const canvas = document.createElement('canvas');
-  canvas.width = Math.ceil(box.width * SCALE);
-  canvas.height = Math.ceil((box.height + TITLE) * SCALE);
+  canvas.width = Math.ceil(width * scale);
+  canvas.height = Math.ceil((height + TITLE) * scale);
   const context = canvas.getContext('2d');
   if (!context) throw new Error('this browser gives no canvas');
   const { color, backgroundColor, fontFamily } = getComputedStyle(room.closest('.card') ?? room);
-  context.scale(SCALE, SCALE);
+  context.scale(scale, scale);
   context.fillStyle = backgroundColor;
-  context.fillRect(0, 0, box.width, box.height + TITLE);
+  context.fillRect(0, 0, width, height + TITLE);
   context.fillStyle = color;
   context.font = `600 15px ${fontFamily}`;
   context.fillText(title, 4, 18);
-  for (const drawn of room.querySelectorAll<SVGSVGElement | HTMLCanvasElement>('svg, canvas')) {
-    const { left, top, width, height } = drawn.getBoundingClientRect();
-    const image = drawn instanceof HTMLCanvasElement ? drawn : await imageOf(drawn, width, height);
-    context.drawImage(image, left - box.left, top - box.top + TITLE, width, height);
+  for (const { element, box } of drawn) {
+    const image = element instanceof HTMLCanvasElement ? element : await imageOf(element, box.width, box.height);
+    context.drawImage(image, box.left, box.top + TITLE, box.width, box.height);
   }
   writeTexts(room, context);
   return new Promise((take, fail) => canvas.toBlob(blob => (blob ? take(blob) : fail(new Error('no picture came of it'))), 'image/png'));
 }
 
+/** Where something stands in a room in which nothing is scrolled. */
+function placeIn(room: HTMLElement, element: Element, box: DOMRect): DOMRect {
+  const { left, top } = room.getBoundingClientRect();
+  let [x, y] = [box.left - left, box.top - top];
+  for (let at = element.parentElement; at && at !== room; at = at.parentElement) {
+    x += at.scrollLeft;
+    y += at.scrollTop;
+  }
+  return new DOMRect(x, y, box.width, box.height);
+}
+
 /** Words that stand beside shapes, as those of a table, where they stand. */
 function writeTexts(room: HTMLElement, context: CanvasRenderingContext2D): void {
-  const box = room.getBoundingClientRect();
   const walker = document.createTreeWalker(room, NodeFilter.SHOW_TEXT);
   while (walker.nextNode()) {
     const { currentNode } = walker;
     const parent = currentNode.parentElement;
     if (!parent || !currentNode.nodeValue?.trim() || parent.closest('svg, select, button, .unseen, .told')) continue;
-    const range = document.createRange();
-    range.selectNodeContents(currentNode);
-    const { left, bottom, height } = range.getBoundingClientRect();
     const { color, fontWeight, fontSize, fontFamily } = getComputedStyle(parent);
     context.fillStyle = color;
     context.font = `${fontWeight} ${fontSize} ${fontFamily}`;
-    context.fillText(currentNode.nodeValue.trim(), left - box.left, bottom - box.top + TITLE - height * 0.24);
+    for (const { text, box } of linesOf(currentNode)) {
+      const { left, bottom, height } = placeIn(room, parent, box);
+      context.fillText(text, left, bottom + TITLE - height * 0.24);
+    }
   }
+}
+
+/** A text in the lines in which it stands. */
+function linesOf(node: Node): { text: string; box: DOMRect }[] {
+  const lines: { text: string; box: DOMRect }[] = [];
+  for (const { 0: word, index } of (node.nodeValue ?? '').matchAll(/\S+/g)) {
+    const range = document.createRange();
+    range.setStart(node, index);
+    range.setEnd(node, index + word.length);
+    const box = range.getBoundingClientRect();
+    const last = lines.at(-1);
+    if (last && Math.abs(last.box.bottom - box.bottom) < 1) last.text += ` ${word}`;
+    else lines.push({ text: word, box });
+  }
+  return lines;
 }
 
 /** What a style sheet says of a shape, which a picture by itself has not. */

@@ -100,7 +100,7 @@ export function Compliance({ answer }: { answer: Answer }) {
             max={24}
             step={1}
             value={hours}
-            onChange={event => setQuery({ hours: event.currentTarget.value || null }, { replace: true })}
+            onChange={({ currentTarget: field }) => field.reportValidity() && setQuery({ hours: field.value || null }, { replace: true })}
           />{' '}
           h
         </label>

@@ -3,7 +3,9 @@ import { Legend, Matrix } from '../charts/matrix.tsx';
 import { letterWord } from '../charts/matrix-model.ts';
 import { setQuery, usePlace } from '../location.ts';
 import { Act } from '../parts/act.tsx';
+import { Button, PassingButton } from '../parts/button.tsx';
 import type { DataTable } from '../parts/data-table.ts';
+import { DateField } from '../parts/date-field.tsx';
 import { Figure } from '../parts/figure.tsx';
 import { addDays } from '../parts/format.ts';
 import { Link } from '../parts/link.tsx';
@@ -64,17 +66,13 @@ export function Coverage() {
 function Choices({ answer, query }: { answer: Answer | undefined; query: URLSearchParams }) {
   const [from, to] = [answer?.from ?? query.get('from') ?? '', answer?.to ?? query.get('to') ?? ''];
   const set = (name: string) => (event: Event) => {
-    const { value } = event.currentTarget as HTMLInputElement | HTMLSelectElement;
+    const { value } = event.currentTarget as HTMLSelectElement;
     setQuery({ [name]: value || null, page: null });
   };
   return (
     <form class="coverage-choices" onSubmit={event => event.preventDefault()}>
-      <label>
-        From <input type="date" value={from} onChange={set('from')} />
-      </label>
-      <label>
-        To <input type="date" value={to} onChange={set('to')} />
-      </label>
+      <DateField label="From" value={from} onChoose={day => setQuery({ from: day, page: null }, { replace: true })} />
+      <DateField label="To" value={to} onChoose={day => setQuery({ to: day, page: null }, { replace: true })} />
       <label>
         Collection{' '}
         <select value={query.get('collection') ?? ''} onChange={set('collection')}>
@@ -101,9 +99,7 @@ function Choices({ answer, query }: { answer: Answer | undefined; query: URLSear
         />
       )}
       {query.get('state') && (
-        <button type="button" onClick={() => setQuery({ state: null, reason: null, page: null })}>
-          Show everybody again
-        </button>
+        <PassingButton onPress={() => setQuery({ state: null, reason: null, page: null })}>Show everybody again</PassingButton>
       )}
     </form>
   );
@@ -139,13 +135,13 @@ function MatrixCard({ answer, open }: { answer: Answer; open: { id: string; day:
       </p>
       {pages > 1 && (
         <p>
-          <button type="button" disabled={page === 1} onClick={() => setQuery({ page: String(page - 1) })}>
+          <Button isOff={page === 1} onPress={() => setQuery({ page: String(page - 1) })}>
             Before
-          </button>{' '}
+          </Button>{' '}
           Page {page} of {pages}, {total} people{' '}
-          <button type="button" disabled={page === pages} onClick={() => setQuery({ page: String(page + 1) })}>
+          <Button isOff={page === pages} onPress={() => setQuery({ page: String(page + 1) })}>
             After
-          </button>
+          </Button>
         </p>
       )}
     </Figure>

@@ -56,7 +56,8 @@ function tellEvent(day: Day, { kind, start, end, name, detail }: DayEvent): stri
   const words = kind === 'tag' ? tagName(name) : name.replaceAll('_', ' ');
   const before = start < day.start ? `since ${localText(start, offsetAt(day, start))}` : clock(start, offsetAt(day, start));
   const goesOn = kind === 'rest_mode' && (end === null || end > day.end);
-  const after = end === null || end === start ? '' : ` – ${clock(end, offsetAt(day, end))}`;
+  const isLater = end !== null && end > day.end;
+  const after = end === null || end === start ? '' : ` – ${(isLater ? localText : clock)(end, offsetAt(day, end))}`;
   const times = goesOn ? `${before}, goes on:` : `${before}${after}`;
   return `${times} ${words}${detail ? `: ${detail}` : ''}`;
 }

@@ -5,9 +5,17 @@ import { useSession } from '../parts/session.tsx';
 
 type Props = NonNullable<AnswerOf<'GET people'>['first_run']>;
 
-/** Nobody is followed yet: a link to make, or what to type. */
-export function FirstRun({ text, command, can_invite: canInvite }: Props) {
+/** Nobody is followed yet: a link to make, or what to type. Or nobody can be shown, for the first snapshot is still to be made. */
+export function FirstRun({ followed, text, command, can_invite: canInvite }: Props) {
   const session = useSession();
+  if (followed > 0) {
+    return (
+      <>
+        <h1>{followed === 1 ? '1 person is followed' : `${followed} people are followed`}</h1>
+        <p class="sentence">What is stored of them is shown here as soon as the first snapshot is made.</p>
+      </>
+    );
+  }
   return (
     <>
       <h1>Nobody is followed yet</h1>
@@ -46,7 +54,7 @@ function Invite() {
         />
       </label>
       <span class="second">1 to 64 letters, digits, “.”, “_” or “-”</span>
-      <Act action={{ name: 'invite', users: [name] }} label="Make a sign-in link" of={name} disabled={!name} />
+      <Act action={{ name: 'invite', users: [name] }} label="Make a sign-in link" of={name} isOff={!name} />
     </p>
   );
 }

@@ -3,8 +3,10 @@ import type { AnswerOf } from '../../api/routes.ts';
 import { ask, type Refused } from '../api.ts';
 import { setQuery, usePlace } from '../location.ts';
 import { Act } from '../parts/act.tsx';
+import { PassingButton } from '../parts/button.tsx';
 import { localText, utcText } from '../parts/format.ts';
 import { useHeld, Waiting } from '../parts/held.tsx';
+import { useRowFocus } from '../parts/row-focus.ts';
 import { Shown } from '../parts/state.tsx';
 import { useAnswer } from '../parts/use-answer.ts';
 import { Whole } from '../parts/whole.tsx';
@@ -18,9 +20,11 @@ const SHOWN_RUNS = 12;
 /** Runs under way with their progress, and the last ones. */
 export function Runs() {
   const runs = useAnswer('GET runs', {});
+  const room = useRowFocus<HTMLElement>();
   return (
-    <section class="card runs">
+    <section class="card runs" {...room}>
       <h2>Runs</h2>
+      <p class="second">Of the sweeps that went well the last three.</p>
       <Shown of={runs}>
         {({ runs: list }) =>
           list.length ? (
@@ -111,7 +115,11 @@ export function Events() {
           </select>
         </label>
       </form>
-      <Shown of={events}>{({ events: list }) => <EventTable latest={list} asked={events.asked} before={before} />}</Shown>
+      <Shown of={events}>
+        {({ events: list }) => (
+          <EventTable latest={list} asked={events.asked} before={before} isFiltered={Boolean(filters.user ?? filters.outcome)} />
+        )}
+      </Shown>
     </section>
   );
 }
@@ -121,7 +129,14 @@ const keyOf = ({ received, id, change, kind }: Event) => `${received} ${id} ${ch
 /** As many as are answered at once. */
 const MOST = 100;
 
-function EventTable({ latest, asked, before }: { latest: readonly Event[]; asked: string; before: number | undefined }) {
+interface EventsProps {
+  latest: readonly Event[];
+  asked: string;
+  before: number | undefined;
+  isFiltered: boolean;
+}
+
+function EventTable({ latest, asked, before, isFiltered }: EventsProps) {
   const room = useRef<HTMLElement>(null);
   const end = latest.at(-1);
   // What newer ones have pushed out of the answer is still there.
@@ -129,7 +144,7 @@ function EventTable({ latest, asked, before }: { latest: readonly Event[]; asked
   const held = useHeld(asked, latest, { keyOf, mayStay });
   const { rows: events } = held;
   const last = events.at(-1);
-  if (!last) return <p>{before ? 'No earlier ones.' : 'No event has come yet.'}</p>;
+  if (!last) return <p>{before ? 'No earlier ones.' : isFiltered ? 'No event is like that.' : 'No event has come yet.'}</p>;
   const goToTop = () => {
     room.current?.scrollTo(0, 0);
     return room.current;
@@ -158,16 +173,8 @@ function EventTable({ latest, asked, before }: { latest: readonly Event[]; asked
           </tbody>
         </table>
         <p>
-          {before !== undefined && (
-            <button type="button" onClick={() => setQuery({ before: null })}>
-              Newest
-            </button>
-          )}{' '}
-          {latest.length === MOST && (
-            <button type="button" onClick={() => setQuery({ before: String(last.received) })}>
-              Earlier
-            </button>
-          )}
+          {before !== undefined && <PassingButton onPress={() => setQuery({ before: null })}>Newest</PassingButton>}{' '}
+          {latest.length === MOST && <PassingButton onPress={() => setQuery({ before: String(last.received) })}>Earlier</PassingButton>}
         </p>
       </section>
     </>
@@ -195,9 +202,10 @@ function EventRow({ event: { received, id, change, kind, outcome, reason, lag } 
 export function SessionList() {
   const sessions = useAnswer('GET sessions', {});
   const [error, setError] = useState<Refused>();
+  const room = useRowFocus<HTMLElement>();
   const end = (id: string) => ask('DELETE sessions/:id', { id }).then(sessions.again, setError);
   return (
-    <section class="card">
+    <section class="card" {...room}>
       <h2>Sessions of this console</h2>
       {error && <p role="alert">{error.message}</p>}
       <Shown of={sessions}>

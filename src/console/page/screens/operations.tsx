@@ -4,6 +4,7 @@ import { LagChart } from '../charts/lag-chart.tsx';
 import { Act, isActing } from '../parts/act.tsx';
 import { localText } from '../parts/format.ts';
 import { Link } from '../parts/link.tsx';
+import { useRowFocus } from '../parts/row-focus.ts';
 import { useSession } from '../parts/session.tsx';
 import { Shown } from '../parts/state.tsx';
 import { useAnswer } from '../parts/use-answer.ts';
@@ -55,13 +56,14 @@ export function Operations() {
 }
 
 function Behind({ behind: now, again }: { behind: Answer['behind']; again(): void }) {
+  const room = useRowFocus<HTMLElement>();
   const shown = useRef(now);
   // Who is helped is behind no more: the row with the words about that stays until they are read.
   if (!isActing()) shown.current = now;
   const behind = shown.current;
   if (!behind.length) return null;
   return (
-    <section class="card">
+    <section class="card" {...room}>
       <h2>Who is behind, and what helps</h2>
       <table class="behind">
         <thead>
@@ -112,6 +114,7 @@ const COUNTS = [
 ] as const;
 
 function Queue({ answer: { queue, queue_problem: problem }, again }: { answer: Answer; again(): void }) {
+  const room = useRowFocus<HTMLElement>();
   if (!queue) {
     return (
       <section class="card">
@@ -126,7 +129,7 @@ function Queue({ answer: { queue, queue_problem: problem }, again }: { answer: A
   const sum = (name: (typeof COUNTS)[number][0]) => all.reduce((total, counts) => total + counts[name], 0);
   const told = queue.jobs.filter(({ state }) => state === 'failed' || state === 'waiting');
   return (
-    <section class="card">
+    <section class="card" {...room}>
       <h2>Queue</h2>
       <Rows pairs={COUNTS.map(([name, label]) => ({ name: label, value: String(sum(name)) }))} />
       {told.length > 0 && (

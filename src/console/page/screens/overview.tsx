@@ -3,6 +3,7 @@ import type { AnswerOf } from '../../api/routes.ts';
 import { askedOfPeople } from '../asked.ts';
 import { clockRange, NightBars, Sparkline } from '../charts/small.tsx';
 import { setQuery, usePlace } from '../location.ts';
+import { Button } from '../parts/button.tsx';
 import type { DataTable } from '../parts/data-table.ts';
 import { Figure } from '../parts/figure.tsx';
 import { clock, dayName, hoursAndMinutes, offsetName, shortDay } from '../parts/format.ts';
@@ -14,6 +15,7 @@ import { Sentence } from '../parts/sentence.tsx';
 import { Shown } from '../parts/state.tsx';
 import { useAnswer } from '../parts/use-answer.ts';
 import { FirstRun } from './first-run.tsx';
+import { UnderWay } from './under-way.tsx';
 import './overview.css';
 
 type People = AnswerOf<'GET people'>;
@@ -27,7 +29,16 @@ export function Overview() {
   const people = useAnswer('GET people', askedOfPeople(query));
   return (
     <Shown of={people}>
-      {answer => (answer.first_run ? <FirstRun {...answer.first_run} /> : <Everybody of={answer} asked={people.asked} />)}
+      {answer =>
+        answer.first_run ? (
+          <>
+            <UnderWay />
+            <FirstRun {...answer.first_run} />
+          </>
+        ) : (
+          <Everybody of={answer} asked={people.asked} />
+        )
+      }
     </Shown>
   );
 }
@@ -48,6 +59,7 @@ function Everybody({ of: answer, asked }: { of: People; asked: string }) {
         </span>
       </div>
       <Sentence of={sentence} />
+      <UnderWay />
       {everybody > 1 && <Finder {...answer} />}
       <Waiting held={held} of="people" target={() => document.querySelector<HTMLElement>('.people .name')} />
       <div class="overview-grid">
@@ -92,15 +104,15 @@ function Finder({ total, everybody, page, pages }: People) {
       </span>
       {pages > 1 && (
         <nav class="pages" aria-label="Pages">
-          <button type="button" disabled={page <= 1} onClick={() => turn(page - 1)}>
+          <Button isOff={page <= 1} onPress={() => turn(page - 1)}>
             Before
-          </button>
+          </Button>
           <span>
             Page {page} of {pages}
           </span>
-          <button type="button" disabled={page >= pages} onClick={() => turn(page + 1)}>
+          <Button isOff={page >= pages} onPress={() => turn(page + 1)}>
             After
-          </button>
+          </Button>
         </nav>
       )}
     </search>

@@ -1,4 +1,4 @@
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import type { AnswerOf } from '../../api/routes.ts';
 import { ask } from '../api.ts';
 import { askedOfPerson, askedOfTrends } from '../asked.ts';
@@ -6,6 +6,7 @@ import '../charts/charts.css';
 import type { Day } from '../charts/day-model.ts';
 import { UsualTable } from '../charts/usual-chart.tsx';
 import { setQuery, usePlace } from '../location.ts';
+import { Button } from '../parts/button.tsx';
 import { Figure } from '../parts/figure.tsx';
 import { addDays, dayName, dayNumber } from '../parts/format.ts';
 import { Link } from '../parts/link.tsx';
@@ -27,7 +28,16 @@ export function Person({ id }: { id: string }) {
   const night = useAnswer('GET people/:id/night/:day', asked);
   const day = useAnswer('GET people/:id/day/:day', asked);
   const trends = useTrends(id, query);
-  return <Shown of={night}>{answer => <Whole night={answer} day={day} trends={trends} at={stepsFrom(answer, asked.day)} />}</Shown>;
+  return (
+    <>
+      {!night.answer && night.error && (
+        <h1>
+          {id} · <Link to="/">Overview</Link>
+        </h1>
+      )}
+      <Shown of={night}>{answer => <Whole night={answer} day={day} trends={trends} at={stepsFrom(answer, asked.day)} />}</Shown>
+    </>
+  );
 }
 
 /** Nothing else is asked as long as the range has the day that is shown. */
@@ -103,15 +113,16 @@ function Head({ night: { id, day, first_day, last_day, newest_night }, at }: { n
       <h1>
         {id} · {dayName(day)}
       </h1>
-      <button type="button" disabled={at <= first_day} aria-label="The day before" onClick={() => show(addDays(at, -1))}>
+      <span class="second">{day.slice(0, 4)}</span>
+      <Button isOff={at <= first_day} aria-label="The day before" onPress={() => show(addDays(at, -1))}>
         ‹ <kbd>←</kbd>
-      </button>
-      <button type="button" disabled={at >= last_day} aria-label="The day after" onClick={() => show(addDays(at, 1))}>
+      </Button>
+      <Button isOff={at >= last_day} aria-label="The day after" onPress={() => show(addDays(at, 1))}>
         <kbd>→</kbd> ›
-      </button>
-      <button type="button" disabled={at === newest} onClick={() => show(null)}>
+      </Button>
+      <Button isOff={at === newest} onPress={() => show(null)}>
         Newest
-      </button>
+      </Button>
       <Link to={`/people/${encodeURIComponent(id)}/raster`}>Night after night</Link>
     </div>
   );
@@ -119,7 +130,8 @@ function Head({ night: { id, day, first_day, last_day, newest_night }, at }: { n
 
 /** `←` and `→` step by a day, with Shift by a week; Home goes to the newest night. */
 function useDayKeys({ first_day, last_day }: Night, at: string): void {
-  useEffect(() => {
+  // After the paint a press of the same frame would still step from the day before it.
+  useLayoutEffect(() => {
     const step = (days: number) => {
       const to = addDays(at, days);
       const within = to < first_day ? first_day : to > last_day ? last_day : to;
@@ -140,7 +152,7 @@ function useDayKeys({ first_day, last_day }: Night, at: string): void {
 }
 
 const isTyping = (target: EventTarget | null) =>
-  target instanceof HTMLElement && target.matches('input, select, textarea, [contenteditable], .rows');
+  target instanceof HTMLElement && target.closest('input, select, textarea, [contenteditable], .rows, dialog') !== null;
 
 function UsualCard({ night: { id, day, usual, unusual, sql } }: { night: Night }) {
   const rows = usual.filter(({ metric }) => isMetric(metric) && NIGHT_METRICS.includes(metric));

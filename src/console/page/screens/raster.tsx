@@ -3,6 +3,7 @@ import { CalendarChart, CalendarLegend, RasterChart, RasterLegend, useModel } fr
 import { calendarModel, rasterModel } from '../charts/raster-model.ts';
 import { go, setQuery, usePlace } from '../location.ts';
 import type { DataTable } from '../parts/data-table.ts';
+import { DateField } from '../parts/date-field.tsx';
 import { Figure } from '../parts/figure.tsx';
 import { localText, offsetName, shortDay } from '../parts/format.ts';
 import { Link } from '../parts/link.tsx';
@@ -20,7 +21,19 @@ export function Raster({ id }: { id: string }) {
   const { query } = usePlace();
   const [from, to] = [query.get('from') ?? undefined, query.get('to') ?? undefined];
   const raster = useAnswer('GET people/:id/raster', { id, ...(from && { from }), ...(to && { to }) });
-  return <Shown of={raster}>{answer => <Whole raster={answer} />}</Shown>;
+  return (
+    <>
+      {!raster.answer && raster.error && (
+        <>
+          <Heading id={id} />
+          <div class="raster-controls">
+            <Days from={from ?? ''} to={to ?? ''} />
+          </div>
+        </>
+      )}
+      <Shown of={raster}>{answer => <Whole raster={answer} />}</Shown>
+    </>
+  );
 }
 
 const pathOf = (id: string) => `/people/${encodeURIComponent(id)}`;
@@ -40,9 +53,7 @@ function Whole({ raster }: { raster: Answer }) {
   const scored = raster.scores.day.length;
   return (
     <>
-      <h1>
-        <Link to={pathOf(id)}>{id}</Link> · night after night
-      </h1>
+      <Heading id={id} />
       <Sentence of={sentence} />
       <Controls {...{ from, to, clock, isDouble, isStages, mayStages }} />
       <div class="raster-cards">
@@ -76,6 +87,20 @@ function Whole({ raster }: { raster: Answer }) {
   );
 }
 
+const Heading = ({ id }: { id: string }) => (
+  <h1>
+    <Link to={pathOf(id)}>{id}</Link> · night after night
+  </h1>
+);
+
+/** Also where the days that were asked for cannot be answered: then others can be chosen. */
+const Days = ({ from, to }: { from: string; to: string }) => (
+  <>
+    <DateField label="From" value={from} onChoose={day => setQuery({ from: day }, { replace: true })} />
+    <DateField label="to" value={to} onChoose={day => setQuery({ to: day }, { replace: true })} />
+  </>
+);
+
 interface ControlsProps {
   from: string;
   to: string;
@@ -86,19 +111,9 @@ interface ControlsProps {
 }
 
 function Controls({ from, to, clock, isDouble, isStages, mayStages }: ControlsProps) {
-  const date = (name: 'from' | 'to') => ({
-    type: 'date' as const,
-    value: name === 'from' ? from : to,
-    onChange: ({ currentTarget: { value } }: { currentTarget: HTMLInputElement }) => setQuery({ [name]: value || null }),
-  });
   return (
     <div class="raster-controls">
-      <label>
-        From <input {...date('from')} />
-      </label>
-      <label>
-        to <input {...date('to')} />
-      </label>
+      <Days from={from} to={to} />
       <label>
         Show{' '}
         <select

@@ -1,4 +1,4 @@
-import { useEffect } from 'preact/hooks';
+import { useLayoutEffect } from 'preact/hooks';
 import type { AnswerOf } from '../../api/routes.ts';
 import { RANGES, trendsAt, USUAL_RANGE, USUAL_TRENDS } from '../asked.ts';
 import { TrendChart } from '../charts/trend-chart.tsx';
@@ -68,7 +68,8 @@ function choose(metrics: readonly Metric[], place: number, metric: string): void
 }
 
 function useRangeKeys(range: number): void {
-  useEffect(() => {
+  // Before the paint, so that two presses within a frame are two steps.
+  useLayoutEffect(() => {
     const onKeyDown = ({ key, target, altKey, ctrlKey, metaKey }: KeyboardEvent) => {
       if (altKey || ctrlKey || metaKey || !areLetterKeysOn()) return;
       if (target instanceof HTMLElement && target.matches('input, select, textarea')) return;

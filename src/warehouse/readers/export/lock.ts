@@ -6,10 +6,11 @@ import { openWaiting } from '../../store/file/open-file.ts';
 /**
  * Keeps other processes from what `path` stands for, until what is returned is called. It is DuckDB's lock on a file: the operating system
  * takes it back when its holder ends, however it ends, and the refusal names the holder.
+ * @param patienceMs how long another holder is waited for
  * @throws TryLaterError naming the process that holds it
  */
-export async function lockFile(path: string): Promise<() => void> {
-  const open = () => openWaiting(path, { memory_limit: '32MB', threads: '1' }, 0);
+export async function lockFile(path: string, patienceMs = 0): Promise<() => void> {
+  const open = () => openWaiting(path, { memory_limit: '32MB', threads: '1' }, patienceMs);
   let instance: DuckDBInstance;
   try {
     instance = await open();

@@ -46,6 +46,8 @@ export class Checkpoints {
       }
       if (isLive) this.#lowerMemory ??= await memory.raise(connection);
       else {
+        // With less memory a checkpoint of all that came meanwhile may fail, and DuckDB serve nothing more.
+        if (this.#lowerMemory) await this.emptyLog();
         await this.#lowerMemory?.();
         this.#lowerMemory = undefined;
         await memory.trim(connection);

@@ -9,6 +9,7 @@ import { qualified } from '../../sql.ts';
 import { readRows } from '../database.ts';
 import { Memory, STORING_BYTES, STORING_THREADS } from '../memory.ts';
 import type { CopyOptions, Store, Upkeep } from '../store.ts';
+import type { AppendTarget, TableAppender } from '../table-appender.ts';
 import { Checkpoints, NEVER_BYTES } from './checkpoints.ts';
 import { compact, removeTemporary } from './compact.ts';
 import { isCompactionDue } from './due.ts';
@@ -124,6 +125,10 @@ export class FileStore implements Store {
 
   transaction<T>(connection: DuckDBConnection, work: () => Promise<T>): Promise<T> {
     return this.memory.transaction(connection, work);
+  }
+
+  async openAppender(connection: DuckDBConnection, { table }: Pick<AppendTarget, 'table'>): Promise<TableAppender> {
+    return { appender: await connection.createAppender(table) };
   }
 
   async takeSks(count: number): Promise<number> {

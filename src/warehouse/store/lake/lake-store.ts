@@ -9,18 +9,22 @@ import { messageOf, RingneckError, TryLaterError } from '../../../base/errors.ts
 import { ensureFolder, realPath } from '../../../base/files.ts';
 import type { Mapping } from '../../mapping.ts';
 import { number, orNull, text } from '../../rows.ts';
-import { quoteText, type Value } from '../../sql.ts';
+import { qualified, quoteName, quoteText, type Value } from '../../sql.ts';
 import { firstLine, readRows, select, withTransaction } from '../database.ts';
 import { claimFile, openWaiting } from '../file/open-file.ts';
+import { KnownVersions, versionKey } from '../known-versions.ts';
 import { LARGE_BYTES, Memory, STORING_THREADS } from '../memory.ts';
 import { type CopyOptions, NotOpenedAgain, type Store, type Upkeep } from '../store.ts';
+import type { AppendTarget, TableAppender } from '../table-appender.ts';
 import { copyOut } from './copy-out.ts';
-import { attachLake, CATALOGUE, LAKE, LAKE_CONFIG, type LakePlace, setInlining } from './open-lake.ts';
+import { attachLake, CATALOGUE, inlinedRows, LAKE, LAKE_CONFIG, type LakePlace, setInlining } from './open-lake.ts';
 import { isUpkeepDue, runUpkeep } from './upkeep.ts';
 
 export interface LakeOptions extends LakePlace {
   /** The data folder that writes to it from now on; whoever did before stores nothing more. */
   owner: string;
+  /** After so long a reading of what is stored all keys are learnt; tests learn them at once. */
+  learningMs?: number;
 }
 
 export interface LakeStoreOptions {
@@ -38,6 +42,9 @@ export const SK_SEQUENCE = 'ringneck_sk';
 /** Where the lake says whose it is. */
 export const OWNER_TABLE = `${LAKE}.ringneck.owner`;
 
+/** What becomes a file of the bucket lies here first: appended to the lake itself it would be written, however slowly, on the JavaScript thread. */
+const ARRIVING = 'arriving';
+
 const LIMITS = { bytes: LARGE_BYTES, threads: STORING_THREADS };
 /** Of a commit that others overtake. */
 const MOST_ATTEMPTS = 30;
@@ -46,10 +53,14 @@ const LONGEST_PAUSE_MS = 2_000;
 /** How long it is asked whether a commit came in of which no answer came. */
 const UNKNOWN_COMMIT_MS = 60_000;
 
+/** So long a commit of this process says that the lake is still its own: far less than a lease lasts. */
+const TRUSTED_MS = 5_000;
+
 /** Another commit came between the beginning of this one and its end. */
 class Overtaken extends Error {}
 
 interface Parts extends Pick<LakeStoreOptions, 'refusal'> {
+  learningMs: number | undefined;
   instance: DuckDBInstance;
   /** Its own, for what is no part of a transaction. */
   connection: DuckDBConnection;
@@ -65,6 +76,8 @@ export class LakeStore implements Store {
   readonly memory = new Memory(LIMITS, { areThreadsFixed: true });
   readonly commentsOnAll = false;
   readonly samplesBesideLive = 400_000;
+  /** Reading what is stored of a few documents takes longer than storing them: of each table the catalogue is asked a dozen questions. */
+  readonly versions: KnownVersions;
   readonly #mappings: readonly Mapping[];
   readonly #refusal: (() => Error) | undefined;
   readonly #instance: DuckDBInstance;
@@ -75,12 +88,20 @@ export class LakeStore implements Store {
   readonly #token = randomUUID();
   /** The last commit of this process that was its owner's: of a lake that is there still, nobody else has written to it. */
   #snapshot = -1;
+  /** When that was made, by a clock that nobody sets. */
+  #committedAt = 0;
+  /** The newest commit that this process has seen. */
+  #newest = -1;
   #found = -1;
   #sks = { next: 0, end: 0 };
   #isInliningLive = true;
   #isClosed = false;
 
-  private constructor(mappings: readonly Mapping[], { instance, connection, release, refusal }: Parts) {
+  private constructor(mappings: readonly Mapping[], { instance, connection, release, refusal, learningMs }: Parts) {
+    this.versions = new KnownVersions(
+      { count: () => this.#countDocuments(), read: (add, signal) => this.#readKeys(add, signal) },
+      learningMs,
+    );
     this.#mappings = mappings;
     this.#refusal = refusal;
     this.#instance = instance;
@@ -102,7 +123,13 @@ export class LakeStore implements Store {
       instance = await openWaiting(realPath(path), config, patienceMs);
       chmodSync(path, 0o600);
       await attachLake(instance, lake, { isReader: refusal !== undefined });
-      const store = new LakeStore(mappings, { instance, connection: await connectTo(instance), release, refusal });
+      const store = new LakeStore(mappings, {
+        instance,
+        connection: await connectTo(instance),
+        release,
+        refusal,
+        learningMs: lake.learningMs,
+      });
       if (!refusal) await store.#claim(lake.owner);
       return store;
     } catch (error) {
@@ -125,15 +152,60 @@ export class LakeStore implements Store {
         const mark = randomUUID();
         const whole = async () => {
           await this.#mark(connection, mark);
-          await this.#ensureOurs(connection);
+          this.versions.begin(await this.#ensureOurs(connection));
           return work();
         };
-        return await withTransaction(connection, whole, () => this.#commit(connection, mark));
+        const result = await withTransaction(connection, whole, () => this.#commit(connection, mark));
+        this.versions.end(this.#snapshot === -1 ? undefined : this.#snapshot);
+        return result;
       } catch (error) {
+        this.versions.end(undefined);
+        // A Postgres that took the place of another one may not know that it has given the rest of it.
+        this.#sks = { next: 0, end: 0 };
         if (!(error instanceof Overtaken)) throw sayUnreachable(error);
         if (attempt === MOST_ATTEMPTS) throw new TryLaterError(`the lake was written to by others ${attempt} times in a row`);
         await sleep(Math.random() * Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** attempt));
       }
+    }
+  }
+
+  async openAppender(connection: DuckDBConnection, { table, columns, rows }: AppendTarget): Promise<TableAppender> {
+    // They stay in memory until the commit, as rows of the catalogue.
+    if (rows < inlinedRows(this.#isInliningLive)) return { appender: await connection.createAppender(table) };
+    const list = columns.map(({ name, type }) => `${quoteName(name)} ${type}`).join(', ');
+    await connection.run(`CREATE OR REPLACE TEMP TABLE ${ARRIVING} (${list})`);
+    return {
+      appender: await connection.createAppender(ARRIVING, 'main', 'temp'),
+      async finish() {
+        await connection.run(`INSERT INTO ${qualified(table)} FROM temp.main.${ARRIVING}`);
+        await connection.run(`DROP TABLE temp.main.${ARRIVING}`);
+      },
+    };
+  }
+
+  async #countDocuments(): Promise<number> {
+    const names = this.#mappings.map(({ table }) => quoteText(table)).join(', ');
+    const asked = `SELECT coalesce(sum(record_count), 0) FROM ducklake_table_stats JOIN ducklake_table USING (table_id)
+      WHERE end_snapshot IS NULL AND table_name IN (${names})`;
+    const [[count] = []] = await this.#askCatalogue(asked);
+    return Number(count);
+  }
+
+  async #readKeys(add: (key: string) => void, signal: AbortSignal): Promise<void> {
+    const connection = await connectTo(this.#instance);
+    const interrupt = () => connection.interrupt();
+    signal.addEventListener('abort', interrupt);
+    try {
+      for (const { table } of this.#mappings) {
+        const documents = await connection.stream(`SELECT user_id, id FROM ${qualified(table)}`);
+        for await (const some of documents.yieldRows()) {
+          if (signal.aborted) return;
+          for (const [userId, id] of some) add(versionKey(table, String(userId), String(id)));
+        }
+      }
+    } finally {
+      signal.removeEventListener('abort', interrupt);
+      connection.closeSync();
     }
   }
 
@@ -206,9 +278,14 @@ export class LakeStore implements Store {
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
+    await this.versions.close();
     for (const connection of [this.#connection, ...this.#connections]) connection.closeSync();
     this.#instance.closeSync();
     this.#release();
+  }
+
+  newest(): Promise<number> {
+    return readSnapshot(this.#connection);
   }
 
   get commits(): { found: number; last: number } {
@@ -242,13 +319,19 @@ export class LakeStore implements Store {
     await this.#connection.run(`DELETE FROM ${OWNER_TABLE}; INSERT INTO ${OWNER_TABLE} VALUES (${values}, now()::TIMESTAMP)`);
   }
 
-  /** What is read after it in the same transaction is of the same state. */
-  async #ensureOurs(connection: DuckDBConnection): Promise<void> {
-    if ((await readSnapshot(connection)) === this.#snapshot) return;
+  /** What is read after it in the same transaction is of the same state. @returns the commit that has left it */
+  async #ensureOurs(connection: DuckDBConnection): Promise<number> {
+    const current = await readSnapshot(connection);
+    // What this process keeps in its memory may be of what is no more.
+    if (current < this.#newest)
+      throw new NotOpenedAgain('the lake’s catalogue has lost commits: was it restored, or is it another Postgres?');
+    this.#newest = current;
+    if (current === this.#snapshot && performance.now() - this.#committedAt < TRUSTED_MS) return current;
     const [owner] = await readOwner(connection);
     if (owner?.token !== this.#token) {
       throw new NotOpenedAgain(`another process has taken the lake${owner ? `, on ${owner.host} at ${owner.since} UTC` : ''}`);
     }
+    return current;
   }
 
   /** By its mark a commit is found of which no answer came. */
@@ -268,6 +351,8 @@ export class LakeStore implements Store {
     // Of this process alone: what comes last in the lake may be somebody else's by now.
     const [[last] = []] = await readRows(connection, `SELECT id FROM ducklake_last_committed_snapshot('${LAKE}')`).catch(() => []);
     this.#snapshot = Number(last ?? -1);
+    this.#committedAt = performance.now();
+    this.#newest = Math.max(this.#newest, this.#snapshot);
   }
 
   async #hasCommitted(mark: string): Promise<boolean> {
@@ -300,13 +385,14 @@ export class LakeStore implements Store {
 
 /** Who has noted the next number of a commit, and not yet committed. */
 const END_COMMITS = `SELECT pg_terminate_backend(pid) AS ended FROM pg_locks JOIN pg_stat_activity USING (pid)
-  WHERE relation = 'public.ducklake_snapshot'::regclass AND mode = 'RowExclusiveLock' AND usename = current_user AND pid <> pg_backend_pid()`;
+  WHERE database = (SELECT oid FROM pg_database WHERE datname = current_database())
+  AND relation = 'public.ducklake_snapshot'::regclass AND mode = 'RowExclusiveLock' AND usename = current_user AND pid <> pg_backend_pid()`;
 
 const isOvertaken = (error: unknown) => /conflict|duplicate key value/i.test(messageOf(error));
 
 /** Of Postgres, or of the way to it. */
 const isUnreachable = (error: unknown) =>
-  /Postgres|connection (to server|refused|reset)|server closed the connection|terminating connection|SSL SYSCALL|no connection to the server/i.test(
+  /Postgres|connection (to server|refused|reset)|server closed the connection|terminating connection|SSL SYSCALL|no connection to the server|Failed to execute query "ROLLBACK"/i.test(
     messageOf(error),
   );
 

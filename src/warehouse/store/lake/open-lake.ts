@@ -34,7 +34,7 @@ export const LAKE_CONFIG = {
  * Rows of a table and a commit of no more than that lie in the catalogue until the next upkeep: a live document is no file of its own. Each is
  * written into a statement's text, which costs a backfill more than small files do, of which upkeep makes large ones.
  */
-const INLINED_ROWS = { live: 1_000, bulk: 10 };
+export const inlinedRows = (isLive: boolean): number => (isLive ? 1_000 : 10);
 
 const bucketOf = (data: string) => /^s3:\/\/[^/]+/.exec(data)?.[0];
 
@@ -65,7 +65,7 @@ export async function attachLake(instance: DuckDBInstance, place: LakePlace, { i
 
 /** Sets how many rows of a commit may lie in the catalogue, for all connections. */
 export async function setInlining(connection: DuckDBConnection, isLive: boolean): Promise<void> {
-  await connection.run(`SET GLOBAL ducklake_default_data_inlining_row_limit = ${isLive ? INLINED_ROWS.live : INLINED_ROWS.bulk}`);
+  await connection.run(`SET GLOBAL ducklake_default_data_inlining_row_limit = ${inlinedRows(isLive)}`);
 }
 
 /** May be repeated. */

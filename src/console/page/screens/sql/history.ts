@@ -28,8 +28,37 @@ export function addToHistory(sql: string, at: number): Past[] {
   return kept;
 }
 
+/** What was written last in this tab, at the address that had this query. */
+let draft = { linked: '', text: '' };
+
+export function noteDraft(linked: string, text: string): void {
+  draft = { linked, text };
+}
+
+/** Who looks something up on another screen, or comes in again, goes on where they were. */
+export const draftAt = (linked: string): string => ((linked === '' || linked === draft.linked) && draft.text) || linked;
+
+const OF_KEY = 'ringneck-sql-history-of';
+
+/** Whose queries are kept: who comes in for another role or person than before reads none of theirs. */
+export function keepHistoryOf({ role, person }: { role: string; person: string | null }): void {
+  const whose = `${role} ${person ?? ''}`;
+  try {
+    const before = localStorage.getItem(OF_KEY);
+    if (before !== null && before !== whose) clearHistory();
+    localStorage.setItem(OF_KEY, whose);
+  } catch {
+    // A browser that keeps nothing.
+  }
+}
+
 export function clearHistory(): void {
-  write([]);
+  noteDraft('', '');
+  try {
+    localStorage.removeItem(KEY);
+  } catch {
+    // A browser that keeps nothing.
+  }
 }
 
 function write(kept: readonly Past[]): void {

@@ -132,3 +132,14 @@ export function numberOf(text: string | null): number | null {
   const value = text ? Number(text) : Number.NaN;
   return Number.isFinite(value) ? value : null;
 }
+
+export const DAY = 86_400_000;
+
+/** Days, and moments that come by the clock, are missing where the next is further than usual; others come less regularly. */
+export function gapOf(points: readonly { x: number }[]): number {
+  const instants = [...new Set(points.map(({ x }) => x))].sort((a, b) => a - b);
+  const steps = instants.slice(1).map((x, i) => x - (instants[i] ?? 0));
+  const usual = steps.sort((a, b) => a - b)[Math.floor((steps.length - 1) / 2)] ?? 0;
+  const isRegular = instants.every(x => x % DAY === 0) || steps.every(step => step % usual === 0);
+  return usual * (isRegular ? 1.5 : 5) || Number.POSITIVE_INFINITY;
+}

@@ -3,7 +3,8 @@ import { scaleBand, scaleLinear, scaleUtc } from 'd3-scale';
 import { line } from 'd3-shape';
 import { MONTHS } from '../../parts/format.ts';
 import { Plot } from '../../parts/plot.tsx';
-import { type Chart, type Data, numberOf, sortOf, timeOf } from './propose.ts';
+import { numberText, tickTexts } from './number-text.ts';
+import { type Chart, DAY, type Data, gapOf, numberOf, sortOf, timeOf } from './propose.ts';
 
 /** What is drawn: each point with what it stands for. */
 export interface Point {
@@ -27,8 +28,9 @@ export interface Model {
   series: string[];
   /** Of bars and heat maps, in the order of the rows. */
   categories: string[];
-  /** Rows that are not drawn: a value is missing. */
+  /** Rows that are not drawn: a value is missing, or has no place on an axis. */
   missing: number;
+  endless: number;
   /** Of a line: from which distance on two points are not joined. */
   gap: number;
 }
@@ -44,10 +46,13 @@ export function modelOf({ kind, x, y, by }: Chart, data: Data): Model {
   const placeOf = new Map(categories.map((name, place) => [name, place]));
   const points: Point[] = [];
   const holes: Model['holes'] = [];
+  let endless = 0;
   for (let row = 0; row < data.rows; row++) {
     const text = texts(x)?.[row] ?? null;
-    const value = numberOf(data.values[y]?.[row] ?? null);
+    const number = data.values[y]?.[row] ?? null;
+    const value = numberOf(number);
     const place = placeAt(text);
+    if ((value === null && number !== null) || (place === null && text !== null)) endless++;
     const series = texts(by)?.[row] ?? (by === null ? '' : 'NULL');
     if (place === null) continue;
     if (value === null) holes.push({ x: place, y: null, series });
@@ -69,8 +74,9 @@ export function modelOf({ kind, x, y, by }: Chart, data: Data): Model {
     holes,
     series: ofBy,
     categories,
-    missing: data.rows - points.length,
-    gap: kind === 'line' ? gapOf([...points, ...holes], xColumn?.type === 'DATE') : 0,
+    missing: data.rows - points.length - endless,
+    endless,
+    gap: kind === 'line' ? gapOf([...points, ...holes]) : 0,
   };
 }
 
@@ -80,16 +86,8 @@ function valuesOf(texts: readonly (string | null)[] = [], isNumber = false): str
   return isNumber ? values.sort((a, b) => Number(a) - Number(b)) : values;
 }
 
-/** Days are missing where the next is further than usual; moments come less regularly. */
-function gapOf(points: readonly { x: number }[], isDay: boolean): number {
-  const instants = [...new Set(points.map(({ x }) => x))].sort((a, b) => a - b);
-  const steps = instants.slice(1).map((x, i) => x - (instants[i] ?? 0));
-  const usual = steps.sort((a, b) => a - b)[Math.floor((steps.length - 1) / 2)] ?? 0;
-  return usual * (isDay ? 1.5 : 5) || Number.POSITIVE_INFINITY;
-}
-
 /** What the chart shows, in a sentence. */
-export function findingOf({ kind, points, xName, yName, missing, series, gap, isTime }: Model): string {
+export function findingOf({ kind, points, xName, yName, missing, endless, series, gap, isTime }: Model): string {
   if (!points.length) return 'There is no value to draw.';
   const sorted = [...points].sort((a, b) => a.y - b.y);
   const [lowest, highest] = [sorted[0], sorted.at(-1)];
@@ -99,25 +97,16 @@ export function findingOf({ kind, points, xName, yName, missing, series, gap, is
   const end = (point: Point | undefined) => `${numberText(point?.y ?? 0)}${name(point) ? ` (${name(point)})` : ''}`;
   const middle = numberText(median(sorted, ({ y }) => y) ?? 0);
   const of = series.length > 1 ? ` of ${series.length} series` : '';
-  const left = missing
-    ? ` ${missing} ${missing === 1 ? 'row has' : 'rows have'} no value and ${missing === 1 ? 'is' : 'are'} not drawn.`
-    : '';
+  const left = [leftOut(missing, 'no value'), leftOut(endless, 'a value without a place on an axis, as nan or inf,')].join('');
   const broken = kind === 'line' && isTime && Number.isFinite(gap) ? ' The line is broken where values are missing.' : '';
   return `${yName}: ${points.length} values${of}, lowest ${end(lowest)}, median ${middle}, highest ${end(highest)}.${left}${broken}`;
 }
 
-/** Four digits, a true minus. */
-export function numberText(value: number): string {
-  const size = Math.abs(value);
-  const text =
-    size !== 0 && (size < 1e-4 || size >= 1e9)
-      ? value.toExponential(2)
-      : String(Number(value.toFixed(size >= 100 ? 1 : size >= 1 ? 2 : 4)));
-  return text.replaceAll('-', '−');
-}
+const leftOut = (rows: number, what: string) =>
+  rows ? ` ${rows} ${rows === 1 ? 'row has' : 'rows have'} ${what} and ${rows === 1 ? 'is' : 'are'} not drawn.` : '';
 
 const HEIGHT = 280;
-const M = { top: 12, bottom: 28, left: 56, right: 16 };
+const M = { top: 12, bottom: 28, left: 72, right: 16 };
 
 /** Draws it; the points are also there as data of what is drawn. */
 export function ResultChart({ model }: { model: Model }) {
@@ -233,11 +222,11 @@ function Bars({ model: { points, categories }, width, cursor }: DrawingProps) {
   const y = scaleBand(categories, [0, height - M.bottom]).padding(0.25);
   return (
     <svg viewBox={`0 0 ${width} ${height}`} height={height} aria-hidden="true">
-      {x.ticks(5).map(tick => (
-        <g key={tick} class="axis">
-          <line x1={x(tick)} x2={x(tick)} y1={0} y2={height - M.bottom} />
-          <text x={x(tick)} y={height - 10} text-anchor="middle">
-            {numberText(tick)}
+      {ticksOf(x, 5).map(({ at, text }) => (
+        <g key={at} class="axis">
+          <line x1={x(at)} x2={x(at)} y1={0} y2={height - M.bottom} />
+          <text x={x(at)} y={height - 10} text-anchor="middle">
+            {text}
           </text>
         </g>
       ))}
@@ -279,6 +268,7 @@ function Heat({ model: { points, categories, series }, width, cursor }: DrawingP
   const every = Math.max(1, Math.ceil((categories.length * 70) / (width - left)));
   const key = Math.min(90, (width - left) / STEPS);
   const steps = Array.from({ length: STEPS }, (_, step) => ({ step, of: points.filter(point => stepOf(point.y) === step) }));
+  const least = tickTexts(steps.map(({ step }) => low + ((high - low) * step) / STEPS));
   const drawn = (of: readonly Point[]) =>
     of
       .map(
@@ -309,7 +299,7 @@ function Heat({ model: { points, categories, series }, width, cursor }: DrawingP
           <rect class={`sql-step sql-step-${step}`} x={left + step * key} y={height - 16} width="12" height="12" />
           <text class="sql-name" x={left + step * key + 16} y={height - 6}>
             {key < 70 ? '' : 'from '}
-            {numberText(low + ((high - low) * step) / STEPS)}
+            {least[step]}
           </text>
         </g>
       ))}
@@ -329,8 +319,8 @@ function Histogram({ model: { points, yName }, width }: DrawingProps) {
       <Axes
         x={x}
         y={y}
-        xTicks={x.ticks(6).map(at => ({ at, text: numberText(at) }))}
-        yTicks={y.ticks(4).filter(Number.isInteger)}
+        xTicks={ticksOf(x, 6)}
+        yTicks={ticksOf({ ticks: count => y.ticks(count).filter(Number.isInteger) }, 4)}
         width={width}
         right={M.right}
       />
@@ -360,22 +350,33 @@ const Cursor = ({ x, y }: { x: number; y: number }) => (
   </>
 );
 
+interface Tick {
+  at: number;
+  text: string;
+}
+
+function ticksOf(scale: { ticks(count: number): number[] }, count: number): Tick[] {
+  const ticks = scale.ticks(count);
+  const texts = tickTexts(ticks);
+  return ticks.map((at, place) => ({ at, text: texts[place] ?? '' }));
+}
+
 interface AxesProps {
   x: ToPixel;
   y: ToPixel;
-  xTicks: readonly { at: number; text: string }[];
-  yTicks: readonly number[];
+  xTicks: readonly Tick[];
+  yTicks: readonly Tick[];
   width: number;
   right: number;
 }
 
 const Axes = ({ x, y, xTicks, yTicks, width, right }: AxesProps) => (
   <g class="axis">
-    {yTicks.map(tick => (
-      <g key={tick}>
-        <line x1={M.left} x2={width - right} y1={y(tick)} y2={y(tick)} />
-        <text x={M.left - 8} y={y(tick)} dy="0.32em" text-anchor="end">
-          {numberText(tick)}
+    {yTicks.map(({ at, text }) => (
+      <g key={at}>
+        <line x1={M.left} x2={width - right} y1={y(at)} y2={y(at)} />
+        <text x={M.left - 8} y={y(at)} dy="0.32em" text-anchor="end">
+          {text}
         </text>
       </g>
     ))}
@@ -391,11 +392,11 @@ function scales(points: readonly Point[], width: number, right: number, isTime: 
   const range: [number, number] = [M.left, width - right];
   const ofX = extentOf(points.map(({ x }) => x));
   const y = scaleLinear(extentOf(points.map(({ y }) => y)), [HEIGHT - M.bottom, M.top]).nice(5);
-  const yTicks = y.ticks(5);
+  const yTicks = ticksOf(y, 5);
   const wanted = Math.max(2, Math.floor(width / 110));
   if (!isTime) {
     const x = scaleLinear(ofX, range).nice(10);
-    return { x, y, yTicks, xTicks: x.ticks(wanted).map(at => ({ at, text: numberText(at) })) };
+    return { x, y, yTicks, xTicks: ticksOf(x, wanted) };
   }
   const x = scaleUtc(ofX, range);
   const ticks = x.ticks(wanted).map(Number);
@@ -408,8 +409,6 @@ function extentOf(values: readonly number[]): [number, number] {
   const [low = 0, high = 0] = extent(values);
   return low === high ? [low - 0.5, high + 0.5] : [low, high];
 }
-
-const DAY = 86_400_000;
 
 function timeText(at: number, step: number): string {
   const date = new Date(at);

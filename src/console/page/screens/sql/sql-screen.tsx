@@ -2,13 +2,14 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Catalogue } from '../../../api/sql.ts';
 import { PREFIX, type Refused, send } from '../../api.ts';
 import { go, usePlace } from '../../location.ts';
+import { Button, PassingButton } from '../../parts/button.tsx';
 import { copyText } from '../../parts/copy-text.ts';
 import { save } from '../../parts/save.ts';
 import { useAnswer } from '../../parts/use-answer.ts';
 import { CataloguePanel } from './catalogue-panel.tsx';
 import { ChartCard } from './chart-card.tsx';
 import { Editor } from './editor.tsx';
-import { addToHistory, clearHistory, readHistory } from './history.ts';
+import { addToHistory, clearHistory, draftAt, noteDraft, readHistory } from './history.ts';
 import { Menu } from './menu.tsx';
 import { CHARTS, type Chart } from './propose.ts';
 import { cutText } from './result.ts';
@@ -38,8 +39,9 @@ export function SqlScreen() {
   usePlace();
   const catalogue = useAnswer('GET catalogue', {});
   const { sql: linked, chart } = readHash();
-  const [text, setText] = useState(linked);
-  const [given, setGiven] = useState({ text: linked });
+  const [text, setText] = useState(() => draftAt(linked));
+  const [given, setGiven] = useState({ text });
+  useEffect(() => noteDraft(linked, text), [linked, text]);
   const give = (sql: string) => {
     setText(sql);
     setGiven({ text: sql });
@@ -113,12 +115,7 @@ const Limits = ({ rows, bytes, seconds, memory }: Catalogue['limits']) => (
 function Notice({ error, again }: { error: Refused; again?: () => void }) {
   return (
     <div class="notice" role="alert">
-      <strong>{error.message}</strong> {error.help}{' '}
-      {again && (
-        <button type="button" onClick={again}>
-          Try again
-        </button>
-      )}
+      <strong>{error.message}</strong> {error.help} {again && <PassingButton onPress={again}>Try again</PassingButton>}
     </div>
   );
 }
@@ -171,13 +168,13 @@ function Tools({ answer, text, isRunning, onChoose, run, cancel }: ToolsProps) {
         Copy link
       </button>
       {isRunning ? (
-        <button type="button" class="primary" onClick={cancel}>
+        <Button class="primary" isOff={false} onPress={cancel}>
           Cancel <kbd>Esc</kbd>
-        </button>
+        </Button>
       ) : (
-        <button type="button" class="primary" disabled={!text.trim()} onClick={run}>
+        <Button class="primary" isOff={!text.trim()} onPress={run}>
           Run <kbd>Ctrl-Enter</kbd>
-        </button>
+        </Button>
       )}
     </div>
   );
@@ -260,9 +257,9 @@ function Outcome({ asked: { sql, result, error, isRunning }, bytes }: { asked: A
           </span>
         </div>
         {result?.end && result.columns.length > 0 && (
-          <button type="button" class="sql-csv" disabled={isSaving} onClick={() => void csv()}>
+          <Button class="sql-csv" isOff={isSaving} onPress={() => void csv()}>
             {isSaving ? 'Asking again …' : result.end.cut ? `CSV of the first ${result.rows} rows` : 'CSV'}
-          </button>
+          </Button>
         )}
       </header>
       {error && <Notice error={error} />}
