@@ -223,8 +223,12 @@ test.skipIf(!hasLake)('a machine that Redis does not answer is told who it answe
   await until('both are there', async () => (await listed()).length === 2);
   expect(await listed()).toEqual([0, 0]);
   answering.clear();
-  testPostgres().psql(address.catalogue, `UPDATE ringneck.machines SET queue_seen = now() - interval '1 hour'`);
-  await until('neither is answered for long', async () => (await listed()).every(ago => ago !== null && ago >= 3600));
+  // Again while it is not so: an answer from before may still be on its way to its note.
+  await until('neither is answered for long', async () => {
+    const areLong = (await listed()).every(ago => ago !== null && ago >= 3600);
+    if (!areLong) testPostgres().psql(address.catalogue, `UPDATE ringneck.machines SET queue_seen = now() - interval '1 hour'`);
+    return areLong;
+  });
   expect(told).toEqual([]);
   answering.add('b');
   await until('a is told', async () => told.length > 0);
