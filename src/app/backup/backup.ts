@@ -33,6 +33,9 @@ export interface BackupReport extends Pick<Manifest, 'made_at' | 'key' | 'events
   unreadable: string[];
 }
 
+/** So long a half of another name is left alone. */
+const ALONE_FOR_MS = 24 * 60 * 60_000;
+
 /** Being written by this process. */
 const underWay = new Set<string>();
 
@@ -159,13 +162,29 @@ function ensurePlace(folder: string, data: string): void {
   }
 }
 
-/** What killed backups into the same place have left. */
+/**
+ * What killed backups have left, key and tokens with it: each night's has another name. One of another name is left alone for a day: it may be that
+ * of another machine, whose processes are not seen here.
+ */
 function removeHalves(path: string): void {
-  const prefix = `${basename(path)}.`;
   for (const name of readdirSync(dirname(path))) {
-    const [, pid] = (name.startsWith(prefix) && /^(\d+)\.[0-9a-f]{8}\.new$/.exec(name.slice(prefix.length))) || [];
+    const [, of, pid] = /^(.+)\.(\d+)\.[0-9a-f]{8}\.new$/.exec(name) ?? [];
     const half = join(dirname(path), name);
-    if (pid === undefined || underWay.has(half)) continue;
-    if (Number(pid) === process.pid || !isRunning(Number(pid))) rmSync(half, { recursive: true, force: true });
+    if (pid === undefined || underWay.has(half) || (Number(pid) !== process.pid && isRunning(Number(pid)))) continue;
+    if (of === basename(path) || isLeft(half)) rmSync(half, { recursive: true, force: true });
   }
 }
+
+/** Whether it is a half, and unchanged for a day. */
+function isLeft(folder: string): boolean {
+  try {
+    const files = listFiles(folder);
+    const changedAt = [folder, ...files.map(name => join(folder, name))].map(path => statSync(path).mtimeMs);
+    return files.every(isOfHalf) && Date.now() - Math.max(...changedAt) > ALONE_FOR_MS;
+  } catch {
+    // It is no folder, or somebody else is removing it.
+    return false;
+  }
+}
+
+const isOfHalf = (name: string) => [MANIFEST, WAREHOUSE, KEY, ...SEALED, `${INBOX}/`].some(part => name.startsWith(part));

@@ -8,10 +8,11 @@ import fs, {
   rmSync,
   statSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
-import { basename, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { DuckDBConnection } from '@duckdb/node-api';
 import { afterAll, afterEach, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { restoreBackup } from '../../../src/app/backup/restore.ts';
@@ -490,6 +491,34 @@ test('killed at any step a backup is none, or whole, and the next one into the s
   await harness.commands.backup({ folder: join(half, 'backup'), withoutKey: false });
   expect(readdirSync(half)).toEqual(['backup']);
   expect(existsSync(join(folder, 'none'))).toBe(false);
+});
+
+test('what a killed backup of another name has left is removed when it is a day old, and nothing else is', async () => {
+  const { harness, folder } = await openFilled('dated');
+  const place = join(folder, 'place');
+  const put = (name: string, file: string, hoursOld: number) => {
+    mkdirSync(join(place, name, dirname(file)), { recursive: true });
+    writeFileSync(join(place, name, file), 'something');
+    const changed = Date.now() / 1000 - hoursOld * 3600;
+    for (const path of [join(place, name, file), join(place, name)]) utimesSync(path, changed, changed);
+  };
+  put('ring-2026-01-30.999999999.0123abcd.new', 'secret.key', 25);
+  put('ring-2026-01-29.999999999.0123abcd.new', 'inbox/0000000001.journal', 25);
+  put('ring-2026-01-31.999999999.0123abcd.new', 'warehouse.duckdb', 0);
+  put('other-2026-01-30.999999999.0123abcd.new', 'secret.key', 23);
+  put(`running.${process.ppid}.0123abcd.new`, 'secret.key', 25);
+  put('holidays.999999999.0123abcd.new', 'beach.jpg', 25);
+  put('notes.new', 'secret.key', 25);
+  writeFileSync(join(place, 'text.999999999.0123abcd.new'), 'no folder');
+  await harness.commands.backup({ folder: join(place, 'ring-2026-01-31'), withoutKey: false });
+  expect(readdirSync(place).sort()).toEqual([
+    'holidays.999999999.0123abcd.new',
+    'notes.new',
+    'other-2026-01-30.999999999.0123abcd.new',
+    'ring-2026-01-31',
+    `running.${process.ppid}.0123abcd.new`,
+    'text.999999999.0123abcd.new',
+  ]);
 });
 
 test.each([
