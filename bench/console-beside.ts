@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { addDays } from '../schema/instant.ts';
-import { BROWSER } from './browser.ts';
+import { BROWSER, browserStandingBack } from './browser.ts';
 import { type EventHarness, endedWell, STORED_FROM, withEventHarness } from './event-harness.ts';
 import { type Lag, LIVE_PER_SECOND, measureLag } from './events.ts';
 import { type Bench, median, type Row } from './row.ts';
@@ -24,13 +24,14 @@ export async function measureBeside(bench: Bench): Promise<Row[]> {
   if (!BROWSER) return [];
   const without: Measured = { lag: [], backfill: [] };
   const beside: Measured = { lag: [], backfill: [] };
+  const executablePath = browserStandingBack();
   for (let round = 0; round < bench.eventRounds; round++) {
     await withEventHarness(bench, 'embedded', async harness => {
       const inTurns = async (measure: (measured: Measured, what: string) => Promise<void>) => {
         for (const isLookedAt of TURNS) {
           const what = `console, ${isLookedAt ? `${PEOPLE} people click` : 'nobody looks'}, ${round + 1}`;
           const work = () => measure(isLookedAt ? beside : without, what);
-          await (isLookedAt ? whileClicking(harness, work, bench.say) : work());
+          await (isLookedAt ? whileClicking(harness, { executablePath, work, say: bench.say }) : work());
         }
       };
       // What a backfill leaves to be published makes the events after it wait: they come first.
@@ -54,8 +55,11 @@ export async function measureBeside(bench: Bench): Promise<Row[]> {
 }
 
 /** Each in a browser session of their own. */
-async function whileClicking({ up }: EventHarness, work: () => Promise<void>, say: Bench['say']): Promise<void> {
-  const browser = await chromium.launch({ executablePath: BROWSER!, args: ['--no-sandbox'] });
+async function whileClicking(
+  { up }: EventHarness,
+  { executablePath, work, say }: { executablePath: string; work: () => Promise<void>; say: Bench['say'] },
+): Promise<void> {
+  const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
   const going = new AbortController();
   try {
     const pages: Page[] = [];
@@ -115,7 +119,7 @@ function rowsOf(bench: Bench, without: Measured, beside: Measured): Row[] {
   const p50 = (lags: readonly Lag[]) => median(lags.map(lag => lag.p50));
   const lag = p95(beside.lag) / p95(without.lag);
   const cpu = median(beside.backfill) / median(without.backfill);
-  const people = `${PEOPLE} people click through the console, each 2 to 3 s (Overview, people, days, SQL; their browser on the same cores)`;
+  const people = `${PEOPLE} people click through the console, each 2 to 3 s (Overview, people, days, SQL; their browser on the same cores with the lowest priority)`;
   return [
     {
       what: `event accepted → row readable, ${LIVE_PER_SECOND} events/s of all types for ${bench.eventSeconds} s, queue embedded, while ${people}`,

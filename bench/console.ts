@@ -7,7 +7,6 @@ import { readSettings } from '../src/base/config.ts';
 import { createLog } from '../src/base/log.ts';
 import { openConsole } from '../src/console/server/console.ts';
 import { BROWSER } from './browser.ts';
-import { measureBeside } from './console-beside.ts';
 import { fillConsole, LAST_DAY, personNamed } from './console-warehouse.ts';
 import { type Bench, quantile, type Row } from './row.ts';
 import { defineTask, runTask, startTask } from './task.ts';
@@ -36,7 +35,7 @@ export async function measureConsole(bench: Bench): Promise<Row[]> {
   const days = bench.consoleDays;
   const { samples } = await runTask(fillConsole, { data, people: PEOPLE, days });
   bench.say(`console: ${(samples / 1e6).toFixed(0)} M samples of ${PEOPLE} people are there`);
-  return [...(await measureScreens(data, { samples, days, say: bench.say })), ...(await measureBeside(bench))];
+  return measureScreens(data, { samples, days, say: bench.say });
 }
 
 /** The same over a folder that `fillConsole` has filled. */

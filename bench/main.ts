@@ -5,6 +5,7 @@ import { parseArgs } from 'node:util';
 import duckdb from '@duckdb/node-api/package.json' with { type: 'json' };
 import { measureBackfill, measureMemory, measureOneDay, measureSecondPass, measureWaiting } from './backfill.ts';
 import { measureConsole } from './console.ts';
+import { measureBeside } from './console-beside.ts';
 import { measureBurst, measureIdle, measureLive, measureSustained, measureVisible } from './events.ts';
 import { measureDailySyncs, measureErase } from './files.ts';
 import { measureLake } from './lake.ts';
@@ -47,6 +48,7 @@ const ROWS: Record<string, (bench: Bench) => Promise<Row[]>> = {
   idle: measureIdle,
   snapshot: measureSnapshot,
   console: measureConsole,
+  'console-beside': measureBeside,
   lake: measureLake,
 };
 const FULL = {

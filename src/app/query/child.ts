@@ -1,13 +1,13 @@
 // The process of one query: it opens the file, answers, and is ended. Whatever the SQL does to it happens to nobody else.
-import { rmdirSync, writeFileSync } from 'node:fs';
+import { rmdirSync } from 'node:fs';
 import { Socket } from 'node:net';
-import { constants, setPriority } from 'node:os';
 import { Writable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { Worker } from 'node:worker_threads';
 import { messageOf, RingneckError } from '../../base/errors.ts';
 import { printableJson } from '../../base/printable.ts';
 import { openQueries, type QueryResult } from '../../warehouse/readers/query.ts';
+import { stepBack } from '../step-back.ts';
 import { type Frame, type Page, type QueryRequest, writeFrame } from './frames.ts';
 import { formatPlan, isPlan } from './plan.ts';
 import { writeBeginning } from './write-beginning.ts';
@@ -130,16 +130,6 @@ function isJson(text: string): boolean {
 }
 
 const shorten = (text: string | null) => (text && text.length > LONGEST_CELL ? `${text.slice(0, LONGEST_CELL)}…` : text);
-
-/** The pipeline comes first: for the processor, and when the system has no memory left and looks for whom to end. */
-function stepBack(): void {
-  try {
-    setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
-    writeFileSync('/proc/self/oom_score_adj', '1000');
-  } catch {
-    // Not every system has these.
-  }
-}
 
 /** At once: a thread of DuckDB's may be anywhere. */
 function die(): void {
