@@ -1,4 +1,5 @@
-import { copyFileSync, readdirSync, readlinkSync, renameSync, rmSync, symlinkSync } from 'node:fs';
+import { copyFileSync, readdirSync, readFileSync, readlinkSync, renameSync, rmSync, symlinkSync } from 'node:fs';
+import { getPriority } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { Questions } from '../../../src/app/questions/questions.ts';
@@ -66,6 +67,23 @@ test.runIf(process.platform === 'linux')('what is asked while the file is replac
   const after = ask();
   expect(await Promise.all(after)).toEqual(await Promise.all(before));
   await expect.poll(() => openIn(data), { timeout: 10_000 }).toEqual([path]);
+});
+
+test.runIf(process.platform === 'linux')('who answers gives way to the pipeline: for the processor, and when memory runs out', async () => {
+  const data = join(folder, 'gives-way');
+  await placeTwoPeople(data, { asSnapshot: true });
+  await openQuestions(join(data, 'snapshot.duckdb')).ask('people');
+  const isOurs = (pid: string) => {
+    try {
+      return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(`${data}/`);
+    } catch {
+      // It has ended.
+      return false;
+    }
+  };
+  const answering = readdirSync('/proc').filter(pid => /^\d+$/.test(pid) && isOurs(pid));
+  const told = answering.map(pid => [getPriority(Number(pid)), readFileSync(`/proc/${pid}/oom_score_adj`, 'utf8')]);
+  expect(told).toEqual([[10, '1000\n']]);
 });
 
 test('what was answered is kept for an hour at most: which day it is matters', async () => {
