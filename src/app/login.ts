@@ -2,7 +2,7 @@ import { resources } from '../../schema/index.ts';
 import type { SignInSettings } from '../base/config.ts';
 import { messageOf, RingneckError } from '../base/errors.ts';
 import type { Secrets } from '../base/secrets/secrets.ts';
-import { newSignInId, type SignIn, tokensOf } from '../base/secrets/sign-in.ts';
+import { isReplaced, newSignInId, type SignIn, tokensOf } from '../base/secrets/sign-in.ts';
 import { loginCommand } from '../base/sign-in-again.ts';
 import { type Account, changeAccounts, findAccount, findServiceUserId, parseAccountName } from '../ledger/accounts.ts';
 import { isWithdrawn } from '../ledger/unproven.ts';
@@ -109,7 +109,7 @@ export async function storeSignIn(
     const person = await (invited ? askWhoseSurely : askWhose)(app, tokens.accessToken);
     const added = await changeAccounts(app.warehouse, async () => {
       if (person !== undefined) await ensureSamePerson(app, name, person);
-      await ensureNobodysElse(app, name, signIn);
+      await ensureNew(app, name, signIn);
       const entries = await invited?.(signIn, person);
       before = await findAccount(app.warehouse, name);
       return beginAccount(app, name, { ...credential, person, entries, isProven: invited !== undefined }, undefined);
@@ -173,13 +173,16 @@ function noteEnded({ secrets, log, now }: App, name: string, signIn: SignIn): Re
   }
 }
 
-/** @throws RingneckError where the service, or a cache before it, has answered with what another account is read with */
-async function ensureNobodysElse(app: App, name: string, signIn: SignIn): Promise<void> {
+/** @throws RingneckError where the service, or a cache before it, has answered with what another account is read with, or what this one had before */
+async function ensureNew(app: App, name: string, signIn: SignIn): Promise<void> {
+  const tell = (what: string) =>
+    new RingneckError(
+      `the service answered with ${what}, and nothing was stored: is there a cache before RINGNECK_TOKEN_URL? Then ${loginCommand(name)}`,
+    );
   const other = await findOtherOwner(app, name, tokensOf(signIn));
-  if (other === undefined) return;
-  throw new RingneckError(
-    `the service answered with the tokens of ${other}, and nothing was stored: is there a cache before RINGNECK_TOKEN_URL? Then ${loginCommand(name)}`,
-  );
+  if (other !== undefined) throw tell(`the tokens of ${other}`);
+  const former = findReadableSignIn(app, name);
+  if (former && isReplaced(former, signIn.accessToken)) throw tell(`tokens that ${name} had before`);
 }
 
 /** @throws WrongPersonError where the account, or this person, is known to be another one */

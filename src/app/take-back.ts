@@ -3,7 +3,7 @@ import { messageOf, RingneckError, unlessRefused } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import { Mutex } from '../base/mutex.ts';
 import type { EndedSignIn, Secrets } from '../base/secrets/secrets.ts';
-import { type SignIn, tokensOf } from '../base/secrets/sign-in.ts';
+import { isReplaced, type SignIn, tokensOf } from '../base/secrets/sign-in.ts';
 import { mustSignInAgain } from '../base/sign-in-again.ts';
 import { withTimeout } from '../base/timeout.ts';
 import { findAccount, listAccounts } from '../ledger/accounts.ts';
@@ -101,6 +101,7 @@ async function renewAndRevoke(parts: Revoking, name: string, signIn: SignIn): Pr
   const next = renewed(signIn, brought.answer, brought.used, now());
   if (secrets.findOwner([next.accessToken], readers) !== undefined)
     throw new RingneckError('the renewal has brought what another account is read with');
+  if (isReplaced(next, next.accessToken)) throw new RingneckError('the renewal has brought a token that was replaced before');
   let isKept = true;
   try {
     keep?.(next);

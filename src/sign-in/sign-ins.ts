@@ -3,7 +3,7 @@ import { isScope } from '../../schema/scopes.ts';
 import { messageOf, RingneckError } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import type { Secrets } from '../base/secrets/secrets.ts';
-import { proven, type SignIn } from '../base/secrets/sign-in.ts';
+import { earlierWith, isReplaced, proven, type SignIn } from '../base/secrets/sign-in.ts';
 import { loginCommand } from '../base/sign-in-again.ts';
 import { SignInError } from './error.ts';
 import type { OAuthClient, TokenAnswer } from './oauth.ts';
@@ -346,7 +346,7 @@ export class SignIns {
     const { secrets, log } = this.#options;
     const { accessToken, refreshToken, previous } = signIn;
     // What was used already has the service end them all.
-    if (isReplaced(secrets.findHolder(accessToken), signIn))
+    if (isReplaced(signIn, accessToken))
       throw new SignInError('unavailable', `the service answered with tokens that ${name} had before: ${IS_CACHED} ${loginCommand(name)}`);
     let other: string | undefined;
     try {
@@ -404,10 +404,6 @@ const IS_CACHED = 'is there a cache before RINGNECK_TOKEN_URL? If it stays so:';
 /** A cache may have said so: that the service refuses the token is no proof that it would give no other. */
 const sameAgain = (name: string) =>
   new SignInError('unavailable', `its renewal has brought the same token once more: ${IS_CACHED} ${loginCommand(name)}`);
-
-/** Whether an access token was of this very sign-in, which has another one since. */
-const isReplaced = (holder: { signIn: SignIn } | undefined, { id, accessToken }: SignIn): boolean =>
-  holder?.signIn.id === id && holder.signIn.accessToken !== accessToken;
 
 class AnotherPersonError extends SignInError {
   constructor() {
@@ -474,7 +470,7 @@ export function renewed(signIn: SignIn, answer: TokenAnswer, used: string, nowMs
     refreshToken: answer.refreshToken ?? used,
     previous: used,
     // Whose the same one is has been asked.
-    ...(answer.accessToken === signIn.accessToken ? {} : { unprovenSince: signIn.unprovenSince ?? nowMs }),
+    ...(answer.accessToken === signIn.accessToken ? {} : { earlier: earlierWith(signIn), unprovenSince: signIn.unprovenSince ?? nowMs }),
   };
 }
 

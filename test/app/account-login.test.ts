@@ -570,6 +570,47 @@ test('a code that is answered with what another account had before takes nothing
   expect(await server.findPerson(secrets.findSignIn('ada')?.accessToken ?? '')).toBe('ada-1');
 });
 
+/** Ada has been renewed and read, and ben signed in; the data folder is opened again, and `answer` is what ada had at first. */
+async function openAfterRenewal(name: string, scopes?: readonly string[]) {
+  const { harness, server, service, login, loginAt } = await openSignedInHarness(folder, name);
+  const person = (id: string) => ({ id, ...(scopes ? { scopes } : {}) });
+  server.person = person('ada-1');
+  await login('ada');
+  const { accessToken, refreshToken } = harness.app.secrets.findSignIn('ada')!;
+  expect(await (await harness.app.signIns()).renewRefused(accessToken)).toBe(true);
+  await harness.backfill(DAYS);
+  expect(harness.app.secrets.findSignIn('ada')?.previous).toBeNull();
+  server.person = person('ben-1');
+  await login('ben');
+  await harness.close();
+  const again = await openHarness(join(folder, name), service.url, { settings: { signIn: server.settings } });
+  const { secrets } = again.app;
+  const answer = { accessToken, refreshToken: refreshToken ?? undefined, expiresIn: 120, scopes: undefined };
+  const refresh = vi.spyOn(OAuthClient.prototype, 'refresh').mockImplementation(async () => answer);
+  const exchange = vi.spyOn(OAuthClient.prototype, 'exchange').mockImplementation(async () => answer);
+  onTestFinished(() => void [refresh, exchange].map(spy => spy.mockRestore()));
+  const renew = async (account: string) => (await again.app.signIns()).renewRefused(secrets.find(account)!).catch(error => error.message);
+  return { again, server, secrets, refresh, renew, login: (account: string) => loginAt(again, account) };
+}
+
+test('what was replaced before a restart is known as such after it: nobody is read with it, and no sign-in is lost', async () => {
+  const { server, secrets, refresh, renew } = await openAfterRenewal('older-after-restart', ['daily', 'session']);
+  expect(await renew('ben')).toContain('the service answered with the tokens of ada, which are not kept for ben');
+  expect(await renew('ada')).toContain('the service answered with tokens that ada had before');
+  refresh.mockRestore();
+  vi.spyOn(performance, 'now').mockReturnValue(performance.now() + 60_000);
+  expect([await renew('ben'), await renew('ada')]).toEqual([true, true]);
+  vi.mocked(performance.now).mockRestore();
+  expect([await server.findPerson(secrets.find('ben')!), await server.findPerson(secrets.find('ada')!)]).toEqual(['ben-1', 'ada-1']);
+});
+
+test('a code that is answered with what was replaced before a restart ends nobody’s sign-in', async () => {
+  const { server, secrets, login } = await openAfterRenewal('older-code-after-restart');
+  await expect(login('cleo')).rejects.toThrow('the person who signed in is already the account ada, and nothing was stored');
+  await expect(login('ada')).rejects.toThrow('the service answered with tokens that ada had before, and nothing was stored');
+  expect([await server.findPerson(secrets.find('ada')!), secrets.listEnded(), secrets.names()]).toEqual(['ada-1', [], ['ada', 'ben']]);
+});
+
 /** Has the next call of a method of the client wait; `open` lets it go on. */
 function holdNext(method: 'exchange' | 'refresh' | 'revoke'): { isAsked: () => boolean; open: () => void } {
   let open = () => {};

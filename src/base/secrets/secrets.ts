@@ -29,7 +29,7 @@ import {
   without,
 } from './sealed-file.ts';
 import { ensureSecretKey, findSecretKey, secretKeyPath } from './secret-key.ts';
-import { readSignIn, type SignIn, tokensOf } from './sign-in.ts';
+import { isReplaced, readSignIn, type SignIn, tokensOf } from './sign-in.ts';
 
 /** Where what asks the service finds its tokens. */
 export type Tokens = Pick<Secrets, 'find' | 'isSame' | 'whyMissing' | 'digest' | 'findSignIn'>;
@@ -275,10 +275,6 @@ export class Secrets {
     this.#write(fileOf(group, groups.filter(({ salt }) => salt !== group.salt).map(withoutFormer)));
   }
 
-  #earlierOf(name: string, id: string): string[] {
-    return [...this.#found].filter(([, found]) => found.name === name && found.id === id).map(([token]) => token);
-  }
-
   /** The access token. What was given out of a sign-in before is known for as long as somebody may work with it. */
   #remember(name: string, { id, accessToken }: SignIn): string {
     if (this.#found.has(accessToken)) return accessToken;
@@ -446,14 +442,14 @@ export class Secrets {
     const opened = content && this.#findOpenedIfAny(content);
     const among = new Set(accounts);
     // What cannot be opened here is nothing to compare with.
-    const tokensIn = (entry: Entry) => {
+    const holdsOne = (entry: Entry) => {
       const text = opened && this.#openWith(entry, opened.key);
-      if (text === undefined) return [];
-      if (entry[3] === undefined) return [text];
+      if (text === undefined) return false;
+      if (entry[3] === undefined) return tokens.includes(text);
       const signIn = readSignIn(text);
-      return [...tokensOf(signIn), ...this.#earlierOf(entry[0], signIn.id)];
+      return tokensOf(signIn).some(token => tokens.includes(token)) || tokens.some(token => token && isReplaced(signIn, token));
     };
-    return opened?.group.accounts.find(entry => among.has(entry[0]) && tokensIn(entry).some(token => tokens.includes(token)))?.[0];
+    return opened?.group.accounts.find(entry => among.has(entry[0]) && holdsOne(entry))?.[0];
   }
 
   names(): string[] {

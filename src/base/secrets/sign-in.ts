@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { z } from 'zod';
 
 const signIn = z.strictObject({
@@ -17,6 +17,8 @@ const signIn = z.strictObject({
   areScopesTold: z.literal(false).optional(),
   /** The refresh token before, until the access token was seen to work. */
   previous: z.string().nullable(),
+  /** Of the access tokens before, the last ones, by `digestOf`: a cache may answer with what was replaced long ago. */
+  earlier: z.array(z.string()).optional(),
   /** The address that gives its tokens: no other gets the refresh token. Sign-ins of earlier versions are bound when they are renewed. */
   tokenUrl: z.string().optional(),
   /** Since when, in milliseconds, the service has not said whose the renewed tokens are. */
@@ -35,6 +37,17 @@ export type SignIn = Readonly<z.infer<typeof signIn>>;
 /** All that a sign-in holds, the access token first. */
 export const tokensOf = ({ accessToken, refreshToken, previous }: SignIn): string[] =>
   [accessToken, refreshToken, previous].filter(token => token !== null);
+
+const MOST_EARLIER = 16;
+
+const digestOf = (token: string): string => createHash('sha256').update(token).digest().subarray(0, 16).toString('base64url');
+
+/** The digests of a sign-in's earlier access tokens once it has another one than now. */
+export const earlierWith = ({ earlier = [], accessToken }: SignIn): string[] => [...earlier, digestOf(accessToken)].slice(-MOST_EARLIER);
+
+/** Whether an access token was of a sign-in that has another one since. */
+export const isReplaced = ({ earlier = [] }: SignIn, accessToken: string): boolean =>
+  earlier.length > 0 && earlier.includes(digestOf(accessToken));
 
 /** The same, of tokens that are known to be of the same person, or taken for theirs. */
 export function proven({ unprovenSince: _, unprovenTries: __, ...signIn }: SignIn): SignIn {
