@@ -1,9 +1,10 @@
 // Runs after tsc and build-page.mjs, with the folder that it wrote to: what starts as one program of a few files takes half the time of the hundreds that it is made of.
-import { chmodSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import { rolldown } from 'rolldown';
 
-const dist = resolve(process.argv[2]);
+// As rolldown names what it reads: the folder may be reached by a symbolic link.
+const dist = realpathSync(resolve(process.argv[2]));
 /** What is started as a process, by the name of its bundle. */
 const PROGRAMS = {
   ringneck: 'src/cli/main.js',
