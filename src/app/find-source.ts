@@ -34,9 +34,15 @@ export async function findSource(settings: Settings, signal?: AbortSignal): Prom
   const warehouse = warehouseIn(data);
   if (existsSync(warehouse) && lakeOf(settings).lake) return { kind: 'snapshot', ...(await publishFresh(settings, signal)) };
   if (existsSync(warehouse)) return { path: warehouse, kind: 'warehouse', at: new Date().toISOString(), stale: false };
-  // Somebody has taken it along.
-  if (existsSync(snapshot)) return { path: snapshot, kind: 'snapshot', at: statSync(snapshot).mtime.toISOString(), stale: false };
+  if (existsSync(snapshot)) return { path: snapshot, kind: 'snapshot', at: await momentOf(snapshot), stale: false };
   return undefined;
+}
+
+/** Of a snapshot that somebody has taken along: a copy has a newer time of its own. */
+async function momentOf(snapshot: string): Promise<string> {
+  const { readSnapshotFile } = await import('../warehouse/readers/snapshot-file.ts');
+  const said = await readSnapshotFile(snapshot);
+  return (said?.takenAt == null ? statSync(snapshot).mtime : new Date(said.takenAt)).toISOString();
 }
 
 /**

@@ -69,6 +69,7 @@ interface Extra {
   signal: AbortSignal;
 }
 
+/** They refuse arguments that they do not have: an answer that passes over a name or a day would be taken for one about it. */
 class Tools {
   readonly #server: McpServer;
   readonly #answers: Answers;
@@ -88,9 +89,10 @@ class Tools {
       {
         title: 'Whose data is here',
         description: 'Everybody whose data is here, with the number of nights, the first and the newest.',
+        inputSchema: z.strictObject({}),
         annotations: READS,
       },
-      extra =>
+      (_nothing, extra) =>
         this.#answer('list_people', extra, signal => this.#answers.ask('people', {}, { ...USUAL, rows: MOST_ROWS }, signal).then(one)),
     );
     this.#server.registerTool(
@@ -98,9 +100,10 @@ class Tools {
       {
         title: 'What can be asked',
         description: 'The views, macros and tables, with what each is for. Begin with the views.',
+        inputSchema: z.strictObject({}),
         annotations: READS,
       },
-      extra =>
+      (_nothing, extra) =>
         this.#answer('list_tables', extra, async signal => {
           const { entries } = await this.#answers.catalogue(signal);
           return JSON.stringify(entries.map(({ name, kind, group, rows, meaning }) => ({ name, kind, group, rows, meaning })));
@@ -111,7 +114,7 @@ class Tools {
       {
         title: 'One table',
         description: 'The columns of a view or table with type, unit and meaning, how it is joined, and a first query.',
-        inputSchema: { name: name.describe('As list_tables has it: nights, sync.coverage') },
+        inputSchema: z.strictObject({ name: name.describe('As list_tables has it: nights, sync.coverage') }),
         annotations: READS,
       },
       ({ name: table }, extra) =>
@@ -125,10 +128,10 @@ class Tools {
       {
         title: 'SQL',
         description: `Runs SQL of DuckDB, read-only, for at most ${LIMITS.seconds} s. The answer has at most ${USUAL_ROWS} rows unless limit says otherwise, and at most ${MOST_BYTES / 1024} kB; where it is cut it says so. Of several statements the last one's rows are given.`,
-        inputSchema: {
+        inputSchema: z.strictObject({
           sql: z.string().min(1).max(100_000),
           limit: z.int().min(1).max(MOST_ROWS).optional().describe(`How many rows are given at most; ${USUAL_ROWS} without it`),
-        },
+        }),
         annotations: READS,
       },
       ({ sql, limit }, extra) =>
@@ -138,8 +141,8 @@ class Tools {
 
   /** @param ofMany whether a question says whom it is about */
   addOwnQuestions(ofMany: boolean): void {
-    const ofOne = z.object({ day: day.optional() });
-    const days = z.object({
+    const ofOne = z.strictObject({ day: day.optional() });
+    const days = z.strictObject({
       collection: name.optional().describe('As sleep, daily_readiness, heart_rate; without it all'),
       from: day.optional(),
       to: day.optional(),

@@ -1,4 +1,4 @@
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { chmodSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { beforeAll, expect, test } from 'vitest';
@@ -204,8 +204,8 @@ test('a month that is not over is said to be so, and is not compared', async () 
   mkdirSync(elsewhere, { mode: 0o700 });
   const snapshot = join(elsewhere, 'snapshot.duckdb');
   copyFileSync(join(data, 'snapshot.duckdb'), snapshot);
-  const noon = new Date('2025-11-20T12:00:00Z');
-  utimesSync(snapshot, noon, noon);
+  chmodSync(snapshot, 0o600);
+  await withDuckDB(snapshot, connection => connection.run(`UPDATE sync.snapshot SET taken_at = '2025-11-20 12:00:00'`));
   const report = (...args: string[]) => runHere(['report', 'ann', ...args, '--out', '-'], { env: { RINGNECK_DATA: elsewhere } });
   const { stdout } = await report('--month', '2025-11');
   expect(sentenceOf(stdout)).toMatch(

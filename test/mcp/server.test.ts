@@ -159,6 +159,23 @@ test('what goes wrong is an answer that says what to do next', async () => {
   expect(await quick.call('query', { sql: 'SELECT 1 AS n' })).toContain('[1]');
 });
 
+test('an argument that a tool does not have is refused: what came without it would be taken for an answer to it', async () => {
+  const odd: [Assistant, string, Record<string, string>][] = [
+    [ada, 'night', { user: 'bob-zz' }],
+    [ada, 'coverage', { user: 'bob-zz' }],
+    [everybody, 'coverage', { user_id: 'ada' }],
+    [everybody, 'night', { user: 'ada', date: '2025-01-14' }],
+    [everybody, 'query', { sql: 'SELECT 1', user: 'ada' }],
+    [everybody, 'describe_table', { name: 'nights', user: 'ada' }],
+    [everybody, 'list_people', { user: 'ada' }],
+    [everybody, 'list_tables', { group: 'views' }],
+  ];
+  for (const [assistant, tool, asked] of odd) {
+    const name = Object.keys(asked).at(-1);
+    expect(await assistant.call(tool, asked), tool).toMatch(new RegExp(`^error: .*Unrecognized key: .?"${name}`, 's'));
+  }
+});
+
 test('a question that is cancelled is not waited for by the next', async () => {
   const patient = await openAssistant(data, { limits: { ...LIMITS, seconds: 86_400 } });
   onTestFinished(() => patient.close());
@@ -201,7 +218,7 @@ test('who may see one person sees nobody else, by whatever is asked', async () =
   for (const [tool, args] of asked) answers.push(await call(tool, args));
   expect(answers.filter(text => /bob-zz/.test(text.replaceAll('bob-zz"]', '')))).toEqual([]);
   expect(JSON.parse(answers[0]!).rows).toHaveLength(1);
-  expect(JSON.parse(await call('night', { user: 'bob-zz' })).night.user_id).toBe('ada');
+  expect(JSON.parse(await call('night')).night.user_id).toBe('ada');
 });
 
 test('without a warehouse, and for a name that nobody has, each answer says what to do', async () => {
@@ -217,6 +234,14 @@ test('without a warehouse, and for a name that nobody has, each answer says what
   expect(await carl.call('query', { sql: 'SELECT 1' })).toBe(
     'error: no account "carl" is known here: ringneck account list shows those there are',
   );
+});
+
+test('what a snapshot that was taken along says is of the moment at which it was made, not at which it was copied', async () => {
+  const { call } = everybody;
+  const { data_of, rows } = JSON.parse(
+    await call('query', { sql: `SELECT strftime(taken_at, '%Y-%m-%dT%H:%M:%S.%gZ') FROM sync.snapshot` }),
+  );
+  expect([data_of]).toEqual(rows[0]);
 });
 
 test('while the folder has an owner its snapshot is asked, each that is published; before and after it the warehouse', async () => {
