@@ -5,6 +5,7 @@ import { openConsoleHere } from '../support/console-harness.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { rowsOf, withDuckDB } from '../support/warehouse.ts';
 import { placeCoverage } from './coverage-warehouse.ts';
+import { placePeople, sleepOf } from './people-by-hand.ts';
 
 const data = join(tempFolder(), 'data');
 beforeAll(() => placeCoverage(data));
@@ -73,6 +74,18 @@ test('nights, wear and valid days are counted', async () => {
     ['ada', 3, 136_800 / 172_800, 2],
     ['ben', 1, null, null],
   ]);
+});
+
+test('a night of which nobody says how long it was counts as one, as in the raster', async () => {
+  const night = (day: string, total_sleep_duration?: number) =>
+    sleepOf(day, `${day}T00:00:00Z`, `${day}T07:00:00Z`, { total_sleep_duration });
+  const nap = sleepOf('2025-01-03', '2025-01-03T13:00:00Z', '2025-01-03T14:00:00Z', { type: 'late_nap', total_sleep_duration: 3000 });
+  const served = await openConsoleHere(await placePeople({ ada: { sleep: [night('2025-01-01', 24_000), night('2025-01-02'), nap] } }));
+  const { ask } = await served.enter({ role: 'reader' });
+  const { body: raster } = await ask('GET people/ada/raster', `?${days}`);
+  const { body: coverage } = await ask('GET coverage', `?${days}`);
+  expect(raster.sleeps.is_main.filter(Boolean)).toHaveLength(2);
+  expect(of(coverage, 'id', 'nights')).toEqual([['ada', 2]]);
 });
 
 test('a cell tells of each collection its state, reason, last reading and run', async () => {
