@@ -16,6 +16,7 @@ import type { LedgerEntry } from '../warehouse/sql.ts';
 import { type AddedReport, formerEndsAt, reportAdded, takeBackFormer } from './account-commands.ts';
 import { askWhose, askWhoseSurely, beginAccount, WrongPersonError } from './add-account.ts';
 import type { App } from './app.ts';
+import { hasWithdrawnSince } from './enrolment/withdrawal.ts';
 import { ensureSignIn } from './ensure-there.ts';
 import { openOAuth } from './open-oauth.ts';
 import { findOtherOwner, findReadableSignIn, listReaders } from './take-back.ts';
@@ -70,10 +71,13 @@ async function exchangeAndStore(app: App, { name, ...answer }: LoginInput): Retu
  * What a code is good for; it is used up by that.
  * @throws RingneckError, before the service is asked, where what comes of it could not be kept
  */
-export async function exchangeCode(app: App, answer: Omit<LoginInput, 'name'>): Promise<TokenAnswer> {
+export async function exchangeCode(app: App, answer: Omit<LoginInput, 'name'>): Promise<ExchangedCode> {
+  const begunAt = performance.now();
   app.secrets.acceptKey();
-  return (await openOAuth(app)).exchange(answer);
+  return { ...(await (await openOAuth(app)).exchange(answer)), begunAt };
 }
+
+type ExchangedCode = TokenAnswer & { begunAt: number };
 
 /**
  * Keeps what a code was exchanged for, where it is of the person of the account, and asks the service about it.
@@ -84,7 +88,7 @@ export async function exchangeCode(app: App, answer: Omit<LoginInput, 'name'>): 
 export async function storeSignIn(
   app: App,
   name: string,
-  tokens: TokenAnswer,
+  tokens: ExchangedCode,
   invited?: (signIn: SignIn, person: string | undefined) => Promise<LedgerEntry[]>,
 ): Promise<AddedReport & { warning: string | null }> {
   const { secrets, now, settings } = app;
@@ -98,6 +102,7 @@ export async function storeSignIn(
     scopes: signIn.scopes,
     isSignIn: true as const,
     keep: () => {
+      ensureNotWithdrawnSince(app, name, tokens.begunAt);
       former = findReadableSignIn(app, name);
       hadSignIn = secrets.hasSignIn(name);
       const isReturning = before !== undefined && isWithdrawn(before.reason);
@@ -130,6 +135,14 @@ export async function storeSignIn(
     }
     throw error;
   }
+}
+
+/** @throws RingneckError: their last word is that they are not to be read */
+function ensureNotWithdrawnSince(app: App, name: string, begunAt: number): void {
+  if (!hasWithdrawnSince(app, name, begunAt)) return;
+  throw new RingneckError(
+    `the person of ${name} has withdrawn while they signed in, and nothing was stored: where they want to be read all the same, ${loginCommand(name)}`,
+  );
 }
 
 /** The account could not be recorded. */

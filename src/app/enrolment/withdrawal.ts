@@ -3,6 +3,7 @@ import { accountEntry, accountExists, changeAccounts, findAccount, listAccounts 
 import { consentEntry, listHolding } from '../../ledger/consents.ts';
 import { findLink } from '../../ledger/links.ts';
 import { ANOTHER_PERSON, askAgain, isOfAnother, isWithdrawn, withdrawnReason } from '../../ledger/unproven.ts';
+import type { Warehouse } from '../../warehouse/warehouse.ts';
 import type { App } from '../app.ts';
 import { findReadableSignIn, listLeftOf, takeBackEnded } from '../take-back.ts';
 
@@ -11,6 +12,21 @@ import { findReadableSignIn, listLeftOf, takeBackEnded } from '../take-back.ts';
  * study has removed the account.
  */
 type Withdrawal = 'open' | 'done' | 'left' | 'givenUp' | 'ended';
+
+/** When the link of an account to withdraw was used last, by the clock that nobody sets. */
+const withdrawals = new WeakMap<Warehouse, Map<string, number>>();
+
+/**
+ * Within `changeAccounts`.
+ * @param since by `performance.now`
+ */
+export const hasWithdrawnSince = ({ warehouse }: Pick<App, 'warehouse'>, name: string, since: number): boolean =>
+  (withdrawals.get(warehouse)?.get(name) ?? Number.NEGATIVE_INFINITY) >= since;
+
+function noteWithdrawal({ warehouse }: App, name: string): void {
+  const noted = withdrawals.get(warehouse) ?? new Map<string, number>();
+  withdrawals.set(warehouse, noted.set(name, performance.now()));
+}
 
 /** Undefined where there is no such link. It is open while there is anything to end, also where that came of another invitation or sign-in. */
 export async function findWithdrawal(app: App, secret: string): Promise<Withdrawal | undefined> {
@@ -50,6 +66,8 @@ export async function withdraw(app: App, secret: string): Promise<Exclude<Withdr
   let areTokensEnded = true;
   const standing = await changeAccounts(app.warehouse, async () => {
     const standing = await standingOf(app, name);
+    // Also of who has withdrawn already: they may be about to come back, and think better of it.
+    noteWithdrawal(app, name);
     if (standing === 'open') areTokensEnded = await endReading(app, name);
     return standing;
   }).catch(error => {

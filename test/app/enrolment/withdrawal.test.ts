@@ -188,6 +188,41 @@ function gate(): { opened: Promise<void>; open(): void } {
   return { opened, open: () => open() };
 }
 
+/** Has the next code wait to be exchanged, until the gate is opened. */
+function holdExchange(): { isAsked: () => boolean; open(): void } {
+  const { opened, open } = gate();
+  const { exchange } = OAuthClient.prototype;
+  const spy = vi.spyOn(OAuthClient.prototype, 'exchange').mockImplementationOnce(async function (this: OAuthClient, answer) {
+    await opened;
+    return exchange.call(this, answer);
+  });
+  onTestFinished(() => spy.mockRestore());
+  return { isAsked: () => spy.mock.calls.length > 0, open };
+}
+
+test.each(['by a link', 'by account login'])('who withdraws while their code is exchanged, once more, is not read: %s', async how => {
+  const enrolment = await openEnrolment(folder, `exchanged-${how.length}`, shared);
+  const { harness, invite, enrol, lines } = enrolment;
+  const browser = new Browser();
+  const link = withdrawLinkOf(await enrol(await invite('p01'), 'ada'));
+  await browser.submit(await browser.open(link));
+  const held = holdExchange();
+  const revoke = vi.spyOn(OAuthClient.prototype, 'revoke');
+  onTestFinished(() => revoke.mockRestore());
+  const isByLink = how === 'by a link';
+  const coming = isByLink
+    ? enrol(await invite('p01'), 'ada').then(({ title }) => title)
+    : login(enrolment, 'p01', 'ada').catch(error => error.message);
+  await until('the code is exchanged', held.isAsked);
+  expect((await browser.open(link, { method: 'POST' })).title).toBe('You have withdrawn');
+  held.open();
+  const said = 'the person of p01 has withdrawn while they signed in, and nothing was stored';
+  expect(await coming).toContain(isByLink ? 'That did not work' : said);
+  if (isByLink) expect(lines.some(line => line.includes(said))).toBe(true);
+  expect([await harness.read('SELECT state FROM sync.accounts'), harness.app.secrets.names()]).toEqual([[['paused']], []]);
+  expect([revoke.mock.calls.length, harness.app.secrets.listEnded()]).toEqual([1, []]);
+});
+
 test('who withdraws while their account is about to get another name is not told that the service has taken the access back', async () => {
   const enrolment = await openEnrolment(folder, 'moved-meanwhile', shared);
   const { harness, invite, enrol } = enrolment;
