@@ -139,9 +139,12 @@ test('what cannot be done is refused in words: a run that ended, an invitation w
     plan: null,
     says: ['Nobody works on this run any more.'],
   });
-  const { plan } = (await operator.ask('POST actions/invite/plan', '', { users: ['cleo'] })).body;
-  const invited = await operator.ask('POST actions/invite', '', { plan });
-  expect([invited.status, invited.body.error.message]).toEqual([400, expect.stringContaining('RINGNECK_CLIENT_ID')]);
+  const invite = async (name: string) => {
+    const { status, body } = await operator.ask('POST actions/invite/plan', '', { users: [name] });
+    return [status, body.error.message];
+  };
+  expect(await invite('cleo')).toEqual([400, expect.stringContaining('RINGNECK_CLIENT_ID')]);
+  expect(await invite('cleo!')).toEqual([400, expect.stringContaining('"cleo!" cannot name an account')]);
   expect((await operator.ask('POST actions/erase/plan', '', { users: ['ada'] })).status).toBe(400);
 });
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { bucketsOf, gapsOf } from '../../src/console/page/charts/day-model.ts';
+import { bucketsOf, gapsOf, tableOf } from '../../src/console/page/charts/day-model.ts';
 import { localDay } from '../../src/console/server/local-day.ts';
 import { openConsoleHere } from '../support/console-harness.ts';
 import { placePeople, sleepOf } from './people-by-hand.ts';
@@ -104,6 +104,18 @@ test('a day has what was measured by 5 minutes, what happened, and where the rin
     // 208 less 0.7 times 40 years.
     maximum: { heart_rate: 180, origin: 'from the year of birth in participants' },
   });
+});
+
+test('hours that come twice are told apart in the table, by the offset of each', async () => {
+  const offsets: [string, string, string][] = [
+    ['2025-10-25', '2025-10-25T00:00:00+02:00', '2025-10-25T06:00:00+02:00'],
+    ['2025-10-26', '2025-10-26T00:00:00+02:00', '2025-10-26T02:30:00+01:00'],
+  ];
+  const served = await openConsoleHere(await placePeople({ ada: { sleep: offsets.map(one => sleepOf(...one)) } }));
+  const { ask } = await served.enter({ role: 'reader' });
+  const [time, offset] = tableOf((await ask('GET people/ada/day/2025-10-26')).body);
+  const rows = time!.values.flatMap((text, row) => (text === '2025-10-26 02:45' ? [offset!.values[row]] : []));
+  expect([time!.values.length, rows]).toEqual([300, ['UTC+2', 'UTC+1']]);
 });
 
 test('a night that is stored again under another id is no nap, and is drawn once', async () => {

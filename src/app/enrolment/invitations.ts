@@ -31,7 +31,7 @@ export interface Invited {
 }
 
 /** What the owner of a data folder does with invitations. */
-export const invitationCommands = { inviteAccount, revokeInvitation, listInvitations, makeWithdrawalLink };
+export const invitationCommands = { planInvitation, inviteAccount, revokeInvitation, listInvitations, makeWithdrawalLink };
 
 export const newSecret = (): string => randomBytes(32).toString('base64url');
 
@@ -58,10 +58,7 @@ export async function makeInvitation(
   app: App,
   { name, days, links }: { name: string; days: number; links: readonly Link[] },
 ): Promise<{ invited: Invited; entries: LedgerEntry[] }> {
-  parseAccountName(name);
-  const { publicUrl } = ensureEnrolment(app.settings);
-  const why = await whyUninvitable(app, name);
-  if (why !== undefined) throw new UsageError(why);
+  const { publicUrl } = await ensureInvitable(app, name);
   const secret = newSecret();
   const createdAt = app.now() * 1000;
   const expiresAt = createdAt + days * MICROS_PER_DAY;
@@ -77,6 +74,20 @@ export async function makeInvitation(
   const replaced = links.some(earlier => earlier.userId === name && isInTime(app, earlier));
   const invited = { user_id: name, url: `${publicUrl}/connect/${secret}`, expires_at: isoOf(expiresAt), replaced };
   return { invited, entries: [noInvitationEntry(name), linkEntry(link)] };
+}
+
+/** Whether a link could be made, without making one. @throws as `inviteAccount` */
+async function planInvitation(app: App, { name }: { name: string }): Promise<{ user_id: string }> {
+  await ensureInvitable(app, name);
+  return { user_id: name };
+}
+
+async function ensureInvitable(app: App, name: string): Promise<ReturnType<typeof ensureEnrolment>> {
+  parseAccountName(name);
+  const enrolment = ensureEnrolment(app.settings);
+  const why = await whyUninvitable(app, name);
+  if (why !== undefined) throw new UsageError(why);
+  return enrolment;
 }
 
 /** Why nobody is invited as this account: there is nothing to sign in for. Undefined where somebody may be. */

@@ -156,7 +156,7 @@ async function begin(start: (emit: () => void) => Promise<RunReport | null>, log
   return { says: `${windows.done} of ${windows.planned} windows were read.`, url: null };
 }
 
-function accountPlan(name: 'resume' | 'pause' | 'invite', user: string, commands: AppCommands): Planned {
+async function accountPlan(name: 'resume' | 'pause' | 'invite', user: string, commands: AppCommands): Promise<Planned> {
   switch (name) {
     case 'resume':
       return {
@@ -175,6 +175,7 @@ function accountPlan(name: 'resume' | 'pause' | 'invite', user: string, commands
         },
       };
     case 'invite':
+      await commands.planInvitation({ name: user });
       return {
         says: [`A link is made by which ${user} signs in, for ${INVITED_DAYS} days. It ends an earlier one, and is shown once.`],
         run: async () => {

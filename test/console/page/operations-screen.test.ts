@@ -59,7 +59,16 @@ test.skipIf(!hasChromium)('an operator sees who is behind and resumes them, a re
   await other.getByRole('heading', { name: 'The session is over.' }).waitFor({ timeout: 20_000 });
   // On a phone a run that has all there is to say stays within its card.
   const run = { id: 'r', kind: 'backfill', from: '2025-01-01', to: '2025-12-31', started: 1_760_000_000, waits_for: null };
-  const runs = [{ ...run, planned: 1234, done: 1000, failed: 12, state: 'interrupted', is_active: true }];
+  const ended = Array.from({ length: 12 }, (_, n) => ({
+    ...run,
+    id: `r-${n}`,
+    planned: 1,
+    done: 1,
+    failed: 0,
+    state: 'complete',
+    is_active: false,
+  }));
+  const runs = [{ ...run, planned: 1234, done: 1000, failed: 12, state: 'interrupted', is_active: true }, ...ended];
   await operator.route('**/api/runs', route => route.fulfill({ json: { runs } }));
   const action = { name: 'invite', label: 'Make a sign-in link', users: ['ada'] };
   const texts = {
@@ -68,13 +77,18 @@ test.skipIf(!hasChromium)('an operator sees who is behind and resumes them, a re
   };
   await operator.route('**/api/operations', async route => {
     const answer = await (await route.fetch()).json();
-    await route.fulfill({ json: { ...answer, behind: [{ id: 'ada', since: 1_760_000_000, state: 'parked', ...texts, action }] } });
+    const job = { queue: 'events', id: 'e', state: 'failed', at: '2025-10-09T00:00:00Z', attempts: 3, reason: 'it takes too long' };
+    const queue = { counts: { ...counts, events: { ...none, failed: 70 } }, jobs: [job] };
+    await route.fulfill({ json: { ...answer, queue, behind: [{ id: 'ada', since: 1_760_000_000, state: 'parked', ...texts, action }] } });
   });
   await operator.setViewportSize({ width: 390, height: 800 });
   await operator.reload();
   const pressed = await operator.getByRole('button', { name: 'Make a sign-in link ada' }).boundingBox();
   expect((pressed?.x ?? 0) + (pressed?.width ?? 999)).toBeLessThan(390);
   expect(await violationsOf(operator)).toEqual([]);
+  // What a list leaves out is said.
+  await operator.getByText('69 more wait or have failed than are listed.').waitFor();
+  await operator.getByText('The first 12 of them; sync.runs has all.').waitFor();
   const stop = operator.getByRole('button', { name: 'Stop… backfill' });
   await stop.waitFor();
   const card = operator.locator('section.card', { has: stop });

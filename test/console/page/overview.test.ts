@@ -242,16 +242,17 @@ test.skipIf(!hasChromium)('where nobody is followed an operator makes the first 
   await button.waitFor();
   expect([await page.locator('pre').allInnerTexts(), await button.isDisabled()]).toEqual([['ringneck demo --keep'], true]);
   expect(await violationsOf(page)).toEqual([]);
-  const make = async (name: string) => {
+  const ask = async (name: string) => {
     await page.getByLabel('Name').fill(name);
     await button.click();
-    await page.getByText(`A link is made by which ${name} signs in, for 14 days.`).waitFor();
-    await page.locator('.act-do').click();
   };
-  await make('cleo b');
+  await ask('cleo b');
   await page.getByText('"cleo b" cannot name an account').waitFor();
+  expect(await page.locator('.act-do').count()).toBe(0);
   await page.getByRole('button', { name: 'Cancel' }).click();
-  await make('cleo');
+  await ask('cleo');
+  await page.getByText('A link is made by which cleo signs in, for 14 days.').waitFor();
+  await page.locator('.act-do').click();
   await page.getByText('Give this link to cleo, and to nobody else.').waitFor();
   const link = await page.locator('.act-url').inputValue();
   expect(link).toMatch(/^https:\/\/study\.example\/connect\/[\w-]{43}$/);

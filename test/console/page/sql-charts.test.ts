@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { tickTexts } from '../../../src/console/page/screens/sql/number-text.ts';
 import { type Chart, type Data, fill, gapOf, numberOf, propose, timeOf, whyNot } from '../../../src/console/page/screens/sql/propose.ts';
+import { modelOf } from '../../../src/console/page/screens/sql/result-model.ts';
 
 type Of = Record<string, [type: string, ...values: (string | number | null)[]]>;
 
@@ -66,6 +67,21 @@ test('what would draw several rows at one place says so instead', () => {
   expect(fill('line', data)).toEqual(chart('line', 0, 1));
   expect(whyNot(chart('line', 0, 1), data)).toBe('Several rows have the same “day”: group them, or choose a column that tells them apart.');
   expect(whyNot(chart('points', 0, 1), data)).toBeUndefined();
+});
+
+test('NULL, an empty text and one that is the word NULL are three', () => {
+  const data = resultOf({ who: ['VARCHAR', null, '', 'NULL', '“NULL”'], nights: ['BIGINT', 1, 2, 3, 4] });
+  expect(whyNot(chart('bars', 0, 1), data)).toBeUndefined();
+  const names = ['NULL', '“”', '“NULL”', '““NULL””'];
+  const bars = modelOf(chart('bars', 0, 1), data);
+  expect([bars.categories, bars.points.map(({ x, at, y }) => [x, at, y])]).toEqual([names, names.map((name, i) => [i, name, i + 1])]);
+  const days = resultOf({
+    day: ['DATE', ...many(4, () => '2025-03-30')],
+    who: ['VARCHAR', null, '', 'NULL', '“NULL”'],
+    n: ['BIGINT', 1, 2, 3, 4],
+  });
+  const lines = modelOf(chart('line', 0, 2, 1), days);
+  expect([lines.series, lines.points.map(({ series }) => series)]).toEqual([names, names]);
 });
 
 test('days and moments are read on the clock of UTC, or of their own offset', () => {

@@ -2,7 +2,7 @@ import { extent } from 'd3-array';
 import { scaleLinear } from 'd3-scale';
 import type { AnswerOf } from '../../api/routes.ts';
 import type { DataTable } from '../parts/data-table.ts';
-import { localText } from '../parts/format.ts';
+import { localText, offsetName } from '../parts/format.ts';
 
 export type Day = AnswerOf<'GET people/:id/day/:day'>;
 export type DayEvent = Day['events'][number];
@@ -94,6 +94,7 @@ export function tableOf(day: Day): DataTable {
   const buckets = bucketsOf(day);
   return [
     { name: 'local time', values: buckets.map(({ at }) => localText(at, offsetAt(day, at))) },
+    { name: 'offset', values: buckets.map(({ at }) => offsetName(offsetAt(day, at))) },
     { name: 'heart rate, median [beats/min]', values: buckets.map(({ median }) => median) },
     { name: 'lowest', values: buckets.map(({ lowest }) => lowest) },
     { name: 'highest', values: buckets.map(({ highest }) => highest) },

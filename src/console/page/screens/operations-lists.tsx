@@ -28,21 +28,24 @@ export function Runs() {
       <Shown of={runs}>
         {({ runs: list }) =>
           list.length ? (
-            <table>
-              <thead>
-                <tr>
-                  <th scope="col">Kind</th>
-                  <th scope="col">Started, UTC</th>
-                  <th scope="col">Windows</th>
-                  <th scope="col">State</th>
-                </tr>
-              </thead>
-              <tbody>
-                {list.slice(0, SHOWN_RUNS).map(run => (
-                  <RunRow key={run.id} run={run} again={runs.again} />
-                ))}
-              </tbody>
-            </table>
+            <>
+              {list.length > SHOWN_RUNS && <p class="second">The first {SHOWN_RUNS} of them; sync.runs has all.</p>}
+              <table>
+                <thead>
+                  <tr>
+                    <th scope="col">Kind</th>
+                    <th scope="col">Started, UTC</th>
+                    <th scope="col">Windows</th>
+                    <th scope="col">State</th>
+                  </tr>
+                </thead>
+                <tbody>
+                  {list.slice(0, SHOWN_RUNS).map(run => (
+                    <RunRow key={run.id} run={run} again={runs.again} />
+                  ))}
+                </tbody>
+              </table>
+            </>
           ) : (
             <p>Nothing was read yet.</p>
           )

@@ -128,10 +128,12 @@ function Queue({ answer: { queue, queue_problem: problem }, again }: { answer: A
   const all = [...Object.values(others), { ...schedules, delayed: 0 }];
   const sum = (name: (typeof COUNTS)[number][0]) => all.reduce((total, counts) => total + counts[name], 0);
   const told = queue.jobs.filter(({ state }) => state === 'failed' || state === 'waiting');
+  const unlisted = sum('failed') + sum('waiting') - told.length;
   return (
     <section class="card" {...room}>
       <h2>Queue</h2>
       <Rows pairs={COUNTS.map(([name, label]) => ({ name: label, value: String(sum(name)) }))} />
+      {told.length > 0 && unlisted > 0 && <p class="second">{unlisted} more wait or have failed than are listed.</p>}
       {told.length > 0 && (
         <table>
           <thead>

@@ -2,7 +2,8 @@ import { useMemo } from 'preact/hooks';
 import { Figure } from '../../parts/figure.tsx';
 import { CHARTS, type Chart, type ChartKind, type Data, fill, numberOf, propose, slots, sortOf, whyNot } from './propose.ts';
 import { type Result, rowsText } from './result.ts';
-import { findingOf, modelOf, ResultChart } from './result-chart.tsx';
+import { ResultChart } from './result-chart.tsx';
+import { findingOf, modelOf } from './result-model.ts';
 
 const NAMES: Readonly<Record<ChartKind, string>> = {
   line: 'Line',

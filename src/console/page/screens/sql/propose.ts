@@ -115,7 +115,7 @@ function distinct({ values }: Data, at: number): number {
 function isUnique({ values, rows }: Data, places: readonly (number | null)[]): boolean {
   const keys = new Set<string>();
   for (let row = 0; row < rows; row++) {
-    if (keys.add(places.map(at => (at === null ? '' : values[at]?.[row])).join('\0')).size <= row) return false;
+    if (keys.add(JSON.stringify(places.map(at => (at === null ? '' : values[at]?.[row])))).size <= row) return false;
   }
   return true;
 }
