@@ -241,6 +241,29 @@ onLake('the lake is taken from a process that is frozen in the middle of a commi
   });
 });
 
+onLake('a copy of a catalogue does not get the files of the lake, which it would remove, until it has taken its place', async () => {
+  newCatalogue();
+  const data = join(folder, 'files of one lake');
+  const placeOf = (catalogue: string) => ({ ...lakePlace(catalogue, data), owner: 'the folder of this test' });
+  await initLake(placeOf('copied_one'), 'postgres');
+  const warehouse = await openWarehouse(newPath(folder), { lake: placeOf('copied_one') });
+  await store(warehouse, 'daily_activity', [ACTIVITY]);
+  await warehouse.close();
+  testPostgres().psql('postgres', 'CREATE DATABASE the_copy TEMPLATE copied_one OWNER ring');
+
+  await expect(openWarehouse(newPath(folder), { lake: placeOf('the_copy') })).rejects.toThrow(
+    /the lake copied_one at .* the catalogue the_copy at .* is a copy of its catalogue/,
+  );
+  const reader = await openWarehouse(newPath(folder), { lake: placeOf('the_copy'), refusal: () => new Error('read alone') });
+  expect(await rows(reader, 'SELECT id FROM daily_activity')).toEqual([{ id: 'a-1' }]);
+  await reader.close();
+  await (await openWarehouse(newPath(folder), { lake: placeOf('copied_one') })).close();
+
+  await initLake(placeOf('the_copy'), 'postgres');
+  await (await openWarehouse(newPath(folder), { lake: placeOf('the_copy') })).close();
+  await expect(openWarehouse(newPath(folder), { lake: placeOf('copied_one') })).rejects.toThrow('those of the lake the_copy at');
+});
+
 test.skipIf(!hasBucket)('while a file goes to a bucket, however slow, the process does what else there is', async () => {
   const s3 = await startBucket(join(folder, 'slow'));
   // Every byte passes this process: were it waiting for the bucket, none would.

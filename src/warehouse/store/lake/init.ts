@@ -8,6 +8,7 @@ import { quoteName, quoteText } from '../../sql.ts';
 import { firstLine, readRows } from '../database.ts';
 import { duckdb } from '../duckdb.ts';
 import { OWNER_TABLE, SK_BLOCK, SK_SEQUENCE } from './lake-store.ts';
+import { MARK, writeMark } from './mark.ts';
 import { attachLake, isInBucket, LAKE, LAKE_CONFIG, type LakePlace, loadExtensions, NoLake, withCatalogue } from './open-lake.ts';
 
 export interface MadeLake {
@@ -25,9 +26,7 @@ export async function initLake(place: LakePlace, maker: string | undefined): Pro
   const readerPassword = maker === undefined ? null : await makeRoles(place, maker, reader);
   const isOld = await using(async (instance, connection) => {
     const isOld = await attachOrMake(instance, connection, place);
-    await connection.run(
-      `COPY (SELECT ${quoteText(showCatalogue(place.address))} AS lake) TO ${quoteText(place.address.data + MARK)} (FORMAT csv)`,
-    );
+    await writeMark(connection, place.address);
     await connection.run(`USE ${LAKE}`);
     // Moments at equal distances take nearly nothing.
     for (const [option, value] of Object.entries({ parquet_compression: 'zstd', parquet_version: '2' })) {
@@ -63,9 +62,6 @@ async function attachOrMake(instance: DuckDBInstance, connection: DuckDBConnecti
   await attachLake(instance, place, { isNew: true });
   return false;
 }
-
-/** Lies in the place of a lake, which may have no other file yet. Upkeep leaves it there. */
-const MARK = 'ringneck-lake.csv';
 
 /** @throws UsageError where something lies there, or it lies in the place of another lake: upkeep removes every file that its catalogue does not know */
 async function ensureNobodys(connection: DuckDBConnection, { address }: LakePlace): Promise<void> {

@@ -17,6 +17,7 @@ import { LARGE_BYTES, Memory, STORING_THREADS } from '../memory.ts';
 import { type CopyOptions, NotOpenedAgain, type Store, type Upkeep } from '../store.ts';
 import type { AppendTarget, TableAppender } from '../table-appender.ts';
 import { copyOut } from './copy-out.ts';
+import { ensureFilesOurs } from './mark.ts';
 import { attachLake, CATALOGUE, inlinedRows, LAKE, LAKE_CONFIG, type LakePlace, setInlining } from './open-lake.ts';
 import { isUpkeepDue, runUpkeep } from './upkeep.ts';
 
@@ -130,7 +131,7 @@ export class LakeStore implements Store {
         refusal,
         learningMs: lake.learningMs,
       });
-      if (!refusal) await store.#claim(lake.owner);
+      if (!refusal) await store.#claim(lake);
       return store;
     } catch (error) {
       instance?.closeSync();
@@ -293,8 +294,11 @@ export class LakeStore implements Store {
   }
 
   /** Notes this process as the one that writes. */
-  async #claim(owner: string): Promise<void> {
+  async #claim({ owner, address }: LakeOptions): Promise<void> {
     const connection = this.#connection;
+    await ensureFilesOurs(connection, address).catch(error => {
+      throw inOneLine(error);
+    });
     this.#found = await readSnapshot(connection);
     for (let attempt = 1; ; attempt++) {
       try {
