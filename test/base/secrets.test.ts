@@ -13,7 +13,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { UsageError } from '../../src/base/errors.ts';
+import { RingneckError, UsageError } from '../../src/base/errors.ts';
 import { openMirrorTokens } from '../../src/base/secrets/mirror-tokens.ts';
 import { ensureSecretKey } from '../../src/base/secrets/secret-key.ts';
 import { Secrets } from '../../src/base/secrets/secrets.ts';
@@ -148,6 +148,19 @@ describe('account tokens', () => {
     }
     here.put('anna', 'token-of-anna');
     expect([here.find('anna'), here.findSignIn('anna'), here.hasSignIn('anna')]).toEqual(['token-of-anna', undefined, false]);
+  });
+
+  test('a sign-in with what a later version has added is named, with what to do, and nobody else’s is kept from being used', () => {
+    const secrets = new Secrets({ folder, address: 'https://one.example' });
+    secrets.putSignIn('anna', { ...SIGN_IN, ...{ later: 1 } });
+    secrets.putSignIn('bert', { ...SIGN_IN, id: 'of bert', accessToken: 'access-b' });
+    const said =
+      'the sign-in of anna was written by another version of ringneck, which this one does not understand: go back to that one, or ringneck account login anna';
+    for (const use of [() => secrets.find('anna'), () => secrets.listOfAny('anna')]) expect(use).toThrow(new RingneckError(said));
+    expect([secrets.whyUnusable('anna'), secrets.find('bert')]).toEqual([said, 'access-b']);
+    expect(secrets.findOwner(['access-b'], ['anna', 'bert'])).toBe('bert');
+    secrets.end('anna', 1_000);
+    expect(secrets.listEnded()).toMatchObject([{ name: 'anna', signIn: undefined, isGivenUp: false }]);
   });
 
   test('a token of the same sign-in is the same after a refresh, one of another sign-in, person or command is not', () => {

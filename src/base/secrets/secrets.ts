@@ -123,7 +123,7 @@ export class Secrets {
   findSignIn(name: string): SignIn | undefined {
     const entry = this.#findEntry(name);
     if (entry?.[3] === undefined || this.whyMissing(name) !== undefined) return undefined;
-    return readSignIn(this.#open(entry));
+    return readSignIn(this.#open(entry), name);
   }
 
   /** Whether a token that `find` gave is still good for what it was given for: it is the account's, or was of the sign-in that it has. */
@@ -152,7 +152,7 @@ export class Secrets {
     if (entry === undefined || this.#isElsewhere(name)) return [];
     const text = this.#open(entry);
     if (entry[3] === undefined) return [text];
-    return tokensOf(readSignIn(text));
+    return tokensOf(readSignIn(text, name));
   }
 
   /** Whether the account has signed in, at whatever address. */
@@ -315,7 +315,7 @@ export class Secrets {
       const entry = this.#findEntry(name);
       if (!entry || dropped.includes(name)) continue;
       const [, , ...place] = entry;
-      const left: SignIn = { ...readSignIn(this.#open(entry)), refreshToken: null, previous: null, isLeftToOriginal: true };
+      const left: SignIn = { ...readSignIn(this.#open(entry), name), refreshToken: null, previous: null, isLeftToOriginal: true };
       this.#put(JSON.stringify(left), name, place);
     }
     for (const name of dropped) this.remove(name);
@@ -377,7 +377,7 @@ export class Secrets {
     const opened = this.#findOpenedIfAny(content);
     const read = (entry: EndedEntry['entry']) => {
       const text = opened && (this.#ours ?? entry[2]) === entry[2] ? openEntry(entry, opened.key) : undefined;
-      return text === undefined ? undefined : readSignIn(text);
+      return text === undefined ? undefined : unlessRefused(() => readSignIn(text, entry[0]));
     };
     const found = new Map<string, EndedSignIn>();
     for (const ended of groupsOf(content).flatMap(({ ended = [] }) => ended)) {
@@ -446,7 +446,8 @@ export class Secrets {
       const text = opened && this.#openWith(entry, opened.key);
       if (text === undefined) return false;
       if (entry[3] === undefined) return tokens.includes(text);
-      const signIn = readSignIn(text);
+      const signIn = unlessRefused(() => readSignIn(text, entry[0]));
+      if (!signIn) return false;
       return tokensOf(signIn).some(token => tokens.includes(token)) || tokens.some(token => token && isReplaced(signIn, token));
     };
     return opened?.group.accounts.find(entry => among.has(entry[0]) && holdsOne(entry))?.[0];

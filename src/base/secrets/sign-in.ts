@@ -1,5 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { z } from 'zod';
+import { RingneckError } from '../errors.ts';
+import { loginCommand } from '../sign-in-again.ts';
 
 const signIn = z.strictObject({
   /** The same for all tokens that came of one sign-in, and no other's. */
@@ -57,5 +59,11 @@ export function proven({ unprovenSince: _, unprovenTries: __, ...signIn }: SignI
 /** What a new sign-in is told from all others by. */
 export const newSignInId = (): string => randomUUID();
 
-/** Reads what was sealed. */
-export const readSignIn = (text: string): SignIn => signIn.parse(JSON.parse(text));
+/** Reads what was sealed. @throws RingneckError where another version of ringneck has written what this one does not know */
+export function readSignIn(text: string, name: string): SignIn {
+  const read = signIn.safeParse(JSON.parse(text));
+  if (read.success) return read.data;
+  throw new RingneckError(
+    `the sign-in of ${name} was written by another version of ringneck, which this one does not understand: go back to that one, or ${loginCommand(name)}`,
+  );
+}
