@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { unlessRefused } from '../base/errors.ts';
 import { BELIEVED_MS, createServiceClock, isOneTime, type ServiceClock } from '../client/service-clock.ts';
 import { listAccounts } from '../ledger/accounts.ts';
 import { factEntry, readFact } from '../ledger/meta.ts';
@@ -81,7 +82,8 @@ export async function askServiceClock(
   async function askAccounts(signal: AbortSignal): Promise<void> {
     let waited = false;
     for (const { userId, state } of await listAccounts(warehouse)) {
-      const token = state === 'active' ? tokens.find(userId) : undefined;
+      // One that cannot be read concerns its own account alone.
+      const token = state === 'active' ? unlessRefused(() => tokens.find(userId)) : undefined;
       if (!token) continue;
       for (const nth of ['first', 'second']) {
         // A command that ends sooner would never believe the second one, nor the next command.

@@ -5,6 +5,7 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { DataFolder } from '../../src/app/data-folder.ts';
 import { RingneckError } from '../../src/base/errors.ts';
 import { createLog } from '../../src/base/log.ts';
+import { windowEntry } from '../../src/ledger/windows.ts';
 import { createAuthorizeRequest, OAuthClient } from '../../src/sign-in/oauth.ts';
 import { openSignedInHarness, type SignedInHarness } from '../sign-in/signed-in-harness.ts';
 import { useClocks } from '../support/clocks.ts';
@@ -568,6 +569,29 @@ test('a code that is answered with what another account had before takes nothing
   await expect(login('ben')).rejects.toThrow('nothing was stored');
   expect([secrets.names(), secrets.listEnded(), revoke.mock.calls]).toEqual([['ada'], [], []]);
   expect(await server.findPerson(secrets.findSignIn('ada')?.accessToken ?? '')).toBe('ada-1');
+});
+
+test('a sign-in that is damaged fails the windows of its own account, and everybody else is read', async () => {
+  const { harness, server, service, login } = await openSignedInHarness(folder, 'damaged');
+  await login('ada');
+  server.person = { id: 'ben-1' };
+  await login('ben');
+  const refused = { userId: 'ada', collection: 'session', runId: 'before', startAt: 0, endAt: 1 };
+  const committedAt = harness.app.warehouse.clock.next();
+  await harness.app.warehouse.record([windowEntry(refused, { outcome: 'not_authorised', reason: 'forbidden', committedAt })]);
+  await harness.close();
+  const path = join(folder, 'damaged', 'accounts.secret');
+  const [, sealed = ''] = /"ada",\s*"([^"]+)"/.exec(readFileSync(path, 'utf8')) ?? [];
+  writeFileSync(path, readFileSync(path, 'utf8').replace(sealed, `${sealed.startsWith('A') ? 'B' : 'A'}${sealed.slice(1)}`));
+  const again = await openHarness(join(folder, 'damaged'), service.url, { settings: { signIn: server.settings } });
+  for (const run of [await again.backfill({ last: 2, collections: ['sleep_time'] }), await again.nightly(1)]) {
+    expect([run.state, run.windows.done > 0, new Set(run.failures.map(({ user_id }) => user_id))]).toEqual([
+      'failed',
+      true,
+      new Set(['ada']),
+    ]);
+    expect(JSON.stringify(run.failures)).toContain('the sign-in of ada cannot be read. Give it again: ringneck account login ada');
+  }
 });
 
 /** Ada has been renewed and read, and ben signed in; the data folder is opened again, and `answer` is what ada had at first. */

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { MICROS_PER_DAY } from '../../../schema/instant.ts';
 import { ClockSetBack } from '../../base/clock-set-back.ts';
 import { isDiskFull } from '../../base/disk.ts';
-import { messageOf, RingneckError, TryLaterError } from '../../base/errors.ts';
+import { messageOf, RingneckError, TryLaterError, unlessRefused } from '../../base/errors.ts';
 import { Mutex } from '../../base/mutex.ts';
 import { withTimeout } from '../../base/timeout.ts';
 import { factEntry, readFact } from '../../ledger/meta.ts';
@@ -169,7 +169,7 @@ export class Runs implements RunKeeper {
 
   async #askAnother(run: Run): Promise<void> {
     const { client, tokens } = this.#pipeline;
-    const token = run.request.users.map(user => tokens.find(user)).find(found => found !== undefined);
+    const token = run.request.users.map(user => unlessRefused(() => tokens.find(user))).find(found => found !== undefined);
     if (token !== undefined) await withTimeout(client.probe(token, run.signal), PROBE_MS).catch(() => undefined);
   }
 

@@ -1,5 +1,5 @@
 import { dayNumberOf, dayOfMicros, MICROS_PER_DAY } from '../../../schema/instant.ts';
-import { messageOf } from '../../base/errors.ts';
+import { messageOf, unlessRefused } from '../../base/errors.ts';
 import { ServiceError } from '../../client/error.ts';
 import { listParkedCollections } from '../../ledger/accounts.ts';
 import { findSuspicion, noSuspicionEntry, noteSuspicion, type Suspicion } from '../../ledger/suspicions.ts';
@@ -32,10 +32,11 @@ export async function refuteRefusal({ warehouse }: Pick<Pipeline, 'warehouse'>, 
 export async function askRefused(pipeline: Pipeline, signal?: AbortSignal): Promise<void> {
   const { warehouse, tokens, log } = pipeline;
   for (const { userId, collection } of await listParkedCollections(warehouse)) {
-    const token = tokens.find(userId);
+    const token = unlessRefused(() => tokens.find(userId));
+    if (token === undefined) continue;
     const resource = pipeline.collections.find(({ name }) => name === collection);
     if (resource && findUngranted(tokens, userId, resource) !== undefined) continue;
-    const read = token === undefined ? undefined : firstPages(pipeline, token, signal).get(collection);
+    const read = firstPages(pipeline, token, signal).get(collection);
     if (!read) continue;
     try {
       await ask(read);
