@@ -1,14 +1,15 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { findSource } from '../../src/app/find-source.ts';
 import { importIntoLake } from '../../src/app/lake/import.ts';
 import { placeOf } from '../../src/app/lake/place.ts';
 import { readSettings } from '../../src/base/config.ts';
 import { silentLog } from '../../src/base/log.ts';
 import { initLake } from '../../src/warehouse/lake.ts';
+import { LakeStore } from '../../src/warehouse/store/lake/lake-store.ts';
 import { openHarness } from '../support/harness.ts';
-import { hasBucket, hasLake, lakeSettings, startBucket } from '../support/lake.ts';
+import { hasBucket, hasLake, lakeSettings, startBucket, testPostgres } from '../support/lake.ts';
 import { startSandbox } from '../support/sandbox.ts';
 import { findBroken, hashTables } from '../support/table-hash.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -90,5 +91,35 @@ test.skipIf(!hasLake)('a folder moves into a lake, reads on, is asked, erased fr
     { user_id: 'ben' },
   ]);
   expect(readdirSync(data).filter(name => name.startsWith('lake-import'))).toEqual([]);
+  await sandbox.close();
+});
+
+test.skipIf(!hasLake)('a move that ended after its commit is finished: nothing of the lake has the former name', async () => {
+  const sandbox = await startSandbox({ count: 1, from: '2025-03-04', to: '2025-03-05' });
+  const data = join(folder, 'moved');
+  const settings = readSettings({
+    ...{ RINGNECK_DATA: data, RINGNECK_SERVICE_URL: sandbox.url },
+    ...lakeSettings('moved', join(folder, 'files of the moved')),
+  });
+  await initLake(placeOf(settings)!, 'postgres');
+  const harness = await openHarness(data, sandbox.url, { settings });
+  await harness.add([{ name: 'ada', token: sandbox.people[0]!.token }]);
+  await harness.backfill({ from: '2025-03-04', to: '2025-03-05' });
+  const noted = () =>
+    ['ducklake_file_column_stats', 'ducklake_table_column_stats'].map(table =>
+      Number(testPostgres().psql('moved', `SELECT count(*) FROM ${table} WHERE 'ada' IN (min_value, max_value)`)),
+    );
+  expect(Math.min(...noted())).toBeGreaterThan(0);
+  const purging = vi.spyOn(LakeStore.prototype, 'runAsOwner').mockRejectedValue(new Error('killed'));
+  await expect(harness.commands.moveAccount({ from: 'ada', to: 'p-017' })).rejects.toThrow(
+    'the next command that opens the folder finishes it',
+  );
+  purging.mockRestore();
+  await harness.close();
+
+  const again = await openHarness(data, sandbox.url, { settings });
+  expect(await again.read('SELECT user_id FROM sync.accounts')).toEqual([['p-017']]);
+  await again.close();
+  expect(noted()).toEqual([0, 0]);
   await sandbox.close();
 });

@@ -99,11 +99,11 @@ async function move(options: FolderOptions, { from, to }: Renaming): Promise<Mov
   const hasOldName = () => withWarehouse(options, warehouse => accountExists(warehouse, from));
   let moved: Record<string, number> = {};
   try {
-    // Once the rows have moved nothing needs the key any more.
-    if (await hasOldName()) {
-      secrets.copy(from, to);
-      moved = await rename({ path: warehouseIn(data), ...lakeOf(options.settings) }, { from, to });
-    }
+    const place = { path: warehouseIn(data), ...lakeOf(options.settings) };
+    // Once the rows have moved nothing needs the key any more. What a lake has of before may still lie there.
+    const isOld = await hasOldName();
+    if (isOld) secrets.copy(from, to);
+    if (isOld || place.lake) moved = await rename(place, { from, to });
   } catch (error) {
     // Where not even that can be done the note stays, and the next who opens the folder goes on.
     await hasOldName().then(
