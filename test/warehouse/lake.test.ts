@@ -264,6 +264,34 @@ onLake('a copy of a catalogue does not get the files of the lake, which it would
   await expect(openWarehouse(newPath(folder), { lake: placeOf('copied_one') })).rejects.toThrow('those of the lake the_copy at');
 });
 
+onLake('a file of the lake that is gone is named to who asks for what was in it', async () => {
+  const { lake, warehouse } = await openLake();
+  await store(warehouse, 'daily_activity', [{ ...ACTIVITY, met: { ...ACTIVITY.met, items: Array.from({ length: 1_440 }, (_, n) => n) } }]);
+  const files = readdirSync(lake.address.data, { recursive: true }).map(name => join(lake.address.data, String(name)));
+  const gone = files.filter(name => name.endsWith('.parquet'));
+  for (const file of gone) rmSync(file);
+  const lacks = {
+    exitCode: 1,
+    message: expect.stringMatching(/^the lake lacks the file \/\S+\.parquet, which its catalogue names: [^\n]+$/),
+  };
+  await expect(warehouse.read('SELECT sum(value) FROM daily_activity_met')).rejects.toMatchObject(lacks);
+  await expect(warehouse.snapshot(join(folder, 'of what is gone.duckdb'), 0o600)).rejects.toMatchObject(lacks);
+  await warehouse.close();
+});
+
+onLake('who asks a lake whose Postgres does not answer is told so in one line, to try again', async () => {
+  const { warehouse } = await openLake();
+  testPostgres().stop();
+  try {
+    const later = { exitCode: 75, message: expect.stringMatching(/^the lake’s catalogue does not answer: [^\n]+$/) };
+    await expect(warehouse.read('SELECT count(*) FROM daily_activity')).rejects.toMatchObject(later);
+  } finally {
+    testPostgres().start();
+  }
+  expect(await warehouse.read('SELECT count(*) FROM daily_activity')).toEqual([[0]]);
+  await warehouse.close();
+});
+
 test.skipIf(!hasBucket)('while a file goes to a bucket, however slow, the process does what else there is', async () => {
   const s3 = await startBucket(join(folder, 'slow'));
   // Every byte passes this process: were it waiting for the bucket, none would.

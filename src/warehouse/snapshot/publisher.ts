@@ -32,7 +32,7 @@ export interface Publication {
 }
 
 interface CopiesParts {
-  store: Pick<Store, 'connect' | 'memory'>;
+  store: Pick<Store, 'connect' | 'memory' | 'explain'>;
   mappings: readonly Mapping[];
   clock: RequestClock;
   /** Throws when there is no room on the disk. */
@@ -137,7 +137,12 @@ export class SnapshotCopies {
       if (this.#isClosed) throw new TryLaterError('the warehouse is closed');
       this.#connection ??= store.connect();
       const connection = await this.#connection;
-      return store.memory.enough(connection, what, () => work(connection), { bytes: LARGE_BYTES, threads: LARGE_THREADS });
+      const limits = { bytes: LARGE_BYTES, threads: LARGE_THREADS };
+      return store.memory
+        .enough(connection, what, () => work(connection), limits)
+        .catch(error => {
+          throw store.explain?.(error) ?? error;
+        });
     });
   }
 

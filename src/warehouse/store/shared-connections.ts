@@ -11,7 +11,7 @@ const CONNECTIONS = 3;
 
 /** Connections that several work with at once. */
 export class SharedConnections {
-  readonly #store: Pick<Store, 'connect' | 'memory'>;
+  readonly #store: Pick<Store, 'connect' | 'memory' | 'explain'>;
   readonly #idle: DuckDBConnection[] = [];
   /** Who waits for a connection, in turn. */
   readonly #waiting: (() => void)[] = [];
@@ -21,7 +21,7 @@ export class SharedConnections {
   #held: Promise<unknown> | undefined;
   #isClosed = false;
 
-  constructor(store: Pick<Store, 'connect' | 'memory'>) {
+  constructor(store: Pick<Store, 'connect' | 'memory' | 'explain'>) {
     this.#store = store;
   }
 
@@ -50,6 +50,8 @@ export class SharedConnections {
       connection = this.#idle.pop() ?? (await this.#store.connect());
       const using = connection;
       return await this.#store.memory.enough(using, 'a question to the warehouse', () => work(using));
+    } catch (error) {
+      throw this.#store.explain?.(error) ?? error;
     } finally {
       if (connection) this.#idle.push(connection);
       const next = this.#waiting.shift();

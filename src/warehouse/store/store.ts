@@ -45,6 +45,8 @@ export interface Store {
    * @param path of a file that is replaced, if there is one, when the new one is whole
    */
   copy(path: string, parts: CopyOptions): Promise<void>;
+  /** Of an error that is about what it lies in, one that says so in a sentence; any other as it is. */
+  explain?(error: unknown): unknown;
   close(): Promise<void>;
 }
 

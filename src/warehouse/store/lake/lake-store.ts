@@ -163,7 +163,7 @@ export class LakeStore implements Store {
         this.versions.end(undefined);
         // A Postgres that took the place of another one may not know that it has given the rest of it.
         this.#sks = { next: 0, end: 0 };
-        if (!(error instanceof Overtaken)) throw sayUnreachable(error);
+        if (!(error instanceof Overtaken)) throw this.explain(error);
         if (attempt === MOST_ATTEMPTS) throw new TryLaterError(`the lake was written to by others ${attempt} times in a row`);
         await sleep(Math.random() * Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** attempt));
       }
@@ -271,6 +271,10 @@ export class LakeStore implements Store {
   }
 
   readonly isDue = isUpkeepDue;
+
+  explain(error: unknown): unknown {
+    return sayUnreachable(sayLacking(error));
+  }
 
   copy(path: string, parts: CopyOptions): Promise<void> {
     return copyOut({ ...parts, memory: this.memory, mappings: this.#mappings, path });
@@ -396,13 +400,21 @@ const isOvertaken = (error: unknown) => /conflict|duplicate key value/i.test(mes
 
 /** Of Postgres, or of the way to it. */
 const isUnreachable = (error: unknown) =>
-  /Postgres|connection (to server|refused|reset)|server closed the connection|terminating connection|SSL SYSCALL|no connection to the server|Failed to execute query "ROLLBACK"/i.test(
+  /Postgres|connection (to server|refused|reset)|server closed the connection|terminating connection|SSL SYSCALL|no connection to the server|from DuckLake: Current transaction is aborted|Failed to execute query "ROLLBACK"/i.test(
     messageOf(error),
   );
 
 function sayUnreachable(error: unknown): unknown {
   if (error instanceof RingneckError || error instanceof NotOpenedAgain || !isUnreachable(error)) return error;
   return new TryLaterError(`the lake’s catalogue does not answer: ${firstLine(error)}`, { cause: error });
+}
+
+/** Where a catalogue, or the files, were brought back as they were at another moment. */
+function sayLacking(error: unknown): unknown {
+  const [, file] = /(\S+\.parquet)['"]?.*(?:No such file|404|NoSuchKey)/.exec(firstLine(error)) ?? [];
+  if (file === undefined || error instanceof RingneckError) return error;
+  const message = `the lake lacks the file ${file.replace(/^['"]/, '')}, which its catalogue names: the two are to be of one moment, bring back both`;
+  return new RingneckError(message, 1, { cause: error });
 }
 
 /** What DuckDB says of a commit after its first line quotes the values of rows. */
