@@ -1,4 +1,5 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { findSource } from '../../src/app/find-source.ts';
@@ -6,6 +7,7 @@ import { importIntoLake } from '../../src/app/lake/import.ts';
 import { placeOf } from '../../src/app/lake/place.ts';
 import { readSettings } from '../../src/base/config.ts';
 import { silentLog } from '../../src/base/log.ts';
+import { Secrets } from '../../src/base/secrets/secrets.ts';
 import { initLake } from '../../src/warehouse/lake.ts';
 import { LakeStore } from '../../src/warehouse/store/lake/lake-store.ts';
 import { openHarness } from '../support/harness.ts';
@@ -122,4 +124,27 @@ test.skipIf(!hasLake)('a move that ended after its commit is finished: nothing o
   await again.close();
   expect(noted()).toEqual([0, 0]);
   await sandbox.close();
+});
+
+test.skipIf(!hasLake)('a key in secret.key is not changed while another machine waits, which has it from its settings', async () => {
+  const data = join(folder, 'rotated');
+  const settings = readSettings({
+    ...{ RINGNECK_DATA: data, RINGNECK_SERVICE_URL: 'http://127.0.0.1:9' },
+    ...lakeSettings('rotated', join(folder, 'files of the rotated')),
+  });
+  await initLake(placeOf(settings)!, 'postgres');
+  const harness = await openHarness(data, 'http://127.0.0.1:9', { settings });
+  new Secrets({ folder: data, address: 'http://127.0.0.1:9' }).put('ada', 'a-token');
+  const note = (host: string, of: string) =>
+    testPostgres().psql(
+      'rotated',
+      `INSERT INTO ringneck.machines (place, host, folder, pid, version, since, seen) VALUES ('${of}', '${host}', '${of}', 1, '0', now(), now())`,
+    );
+  note(hostname(), data);
+  expect(await harness.commands.rotateKey({})).toEqual({ key: 'secret.key', unreadable: [], finished: false });
+  const key = readFileSync(join(data, 'secret.key'), 'utf8');
+  note('the-other', '/srv/ring');
+  await expect(harness.commands.rotateKey({})).rejects.toThrow('end ringneck up on the-other, half a minute later run this again');
+  expect(readFileSync(join(data, 'secret.key'), 'utf8')).toBe(key);
+  await harness.close();
 });
