@@ -1,3 +1,5 @@
+import { chmodSync, truncateSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { AppCommands } from '../../src/app/commands.ts';
 import { openConsoleHere } from '../support/console-harness.ts';
@@ -167,4 +169,14 @@ test('before the first snapshot it is told how many are followed, and of each qu
   };
   for (const name of ['GET people/ann/night/newest', 'GET people/ann/raster', 'GET coverage', 'GET catalogue'])
     expect((await ask(name)).body, name).toEqual(told);
+});
+
+test('of a snapshot that is damaged it is said how it is made anew', async () => {
+  const data = await placePeople({ ada: {} });
+  const snapshot = join(data, 'snapshot.duckdb');
+  chmodSync(snapshot, 0o600);
+  truncateSync(snapshot, 100_000);
+  const { ask } = await (await openConsoleHere(data)).enter();
+  const { status, body } = await ask('GET people');
+  expect([status, body.error.help]).toEqual([500, 'Where the file is damaged, ringneck snapshot makes it anew.']);
 });

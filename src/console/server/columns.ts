@@ -1,4 +1,5 @@
 import type { Questions } from '../../app/questions/questions.ts';
+import { messageOf } from '../../base/errors.ts';
 import { Refusal } from './refusal.ts';
 
 type Columns = Awaited<ReturnType<Questions['ask']>>;
@@ -43,10 +44,16 @@ export class Answered {
   }
 }
 
-/** Asks a fixed question. @throws Refusal where there is no snapshot */
+/** Asks a fixed question. @throws Refusal where there is no snapshot, or it is damaged */
 export async function askFor(questions: Questions, name: string, parameters = {}): Promise<Answered> {
   ensureSnapshot(questions);
-  return new Answered(await questions.ask(name, parameters));
+  const columns = await questions.ask(name, parameters).catch(error => {
+    const message = messageOf(error);
+    throw message.startsWith('cannot open ')
+      ? new Refusal(500, message, 'Where the file is damaged, ringneck snapshot makes it anew.')
+      : error;
+  });
+  return new Answered(columns);
 }
 
 export function ensureSnapshot({ stamp }: Pick<Questions, 'stamp'>): void {
