@@ -67,8 +67,8 @@ test('who needs a look comes first, each with the reason', async () => {
   );
   expect(body.needs_a_look).toEqual([
     { id: 'ann', text: 'Heart rate variability (80 ms) is well above what is usual for ann.' },
-    { id: 'cleo', text: 'No night since Monday 13 January.' },
-    { id: 'n'.repeat(200), text: 'No night since Thursday 2 January.' },
+    { id: 'cleo', text: 'No night since Monday 13 January 2025.' },
+    { id: 'n'.repeat(200), text: 'No night since Thursday 2 January 2025.' },
     { id: HOSTILE, text: 'No night is stored yet.' },
   ]);
 });

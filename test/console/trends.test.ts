@@ -46,6 +46,14 @@ test.each([
   expect(body).toMatchObject({ from, to });
 });
 
+test('a range ends with the days that there are', async () => {
+  const ann = await enter();
+  const { body } = await ann.ask('GET people/ann/trends', '?metrics=average_hrv&day=0001-01-01&days=1100');
+  expect(body).toMatchObject({ from: '0001-01-01', trends: [{ day: [] }] });
+  expect(await ann.ask('GET people/ann/raster', '?to=0001-01-05')).toMatchObject({ status: 200, body: { from: '0001-01-01' } });
+  expect(await ann.ask('GET people/ann/day/9999-12-31', '')).toMatchObject({ status: 200 });
+});
+
 test.each([
   ['?metrics=average_hrv&day=newest&days=1828', 413, '1828 days are more than are answered at once.'],
   ['?metrics=average_hrv&day=newest&days=0', 400, 'days: Too small: expected number to be >=1'],

@@ -43,7 +43,7 @@ export function tellNeed(brief: Brief, whose = brief.id): string | undefined {
     case 'unusual':
       return `${tellUnusual(unusual.map(toTell), whose)}.`;
     case 'long_missing':
-      return night ? `No night since ${dayName(night.day)}.` : undefined;
+      return night ? `No night since ${dayName(night.day)} ${night.day.slice(0, 4)}.` : undefined;
     case 'empty':
       return 'No night is stored yet.';
     default:

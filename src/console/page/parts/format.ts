@@ -38,8 +38,12 @@ export const MONTHS = [
 /** Days since 1970 of `2026-11-22`. */
 export const dayNumber = (day: string) => Date.parse(`${day}T00:00:00Z`) / 86_400_000;
 
-/** `2026-11-22` of days since 1970. */
-export const dayOfNumber = (number: number) => new Date(number * 86_400_000).toISOString().slice(0, 10);
+/** `0001-01-01` and `9999-12-31`: others are written in another way. */
+const [FIRST_DAY, LAST_DAY] = [-719_162, 2_932_896];
+
+/** `2026-11-22` of days since 1970; the first or the last day that has four digits for its year where there is none. */
+export const dayOfNumber = (number: number) =>
+  new Date(Math.min(Math.max(number, FIRST_DAY), LAST_DAY) * 86_400_000).toISOString().slice(0, 10);
 
 export const addDays = (day: string, days: number) => dayOfNumber(dayNumber(day) + days);
 
