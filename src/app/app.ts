@@ -3,7 +3,6 @@ import { resources } from '../../schema/index.ts';
 import { isoOf } from '../../schema/instant.ts';
 import { dataTypesOf } from '../../schema/resource.ts';
 import { environment, NO_SERVICE, NO_WEBHOOKS, type Settings } from '../base/config.ts';
-import { ensureDiskReserve } from '../base/disk.ts';
 import { messageOf, RingneckError, TryLaterError, UsageError } from '../base/errors.ts';
 import { ensureFolder } from '../base/files.ts';
 import { closeAll } from '../base/interrupt.ts';
@@ -32,7 +31,7 @@ import { findNewestAhead } from './doctor/clock.ts';
 import { isErasing } from './erase/is-erasing.ts';
 import { InHand } from './in-hand.ts';
 import { findHeld, holdLake, QUEUES_OF_LAKE } from './lake/hold.ts';
-import { lakeOf } from './lake/place.ts';
+import { ensureDisks, lakeOf } from './lake/place.ts';
 import { type Doing, isMoving, tellClosed } from './move/is-moving.ts';
 import { openEvents } from './open-events.ts';
 import { RecentEvents } from './recent-events.ts';
@@ -155,7 +154,7 @@ export class App {
       ...lakeOf(settings),
       resources,
       ...(now ? { now } : {}),
-      beforeGroup: () => ensureDiskReserve(settings.data),
+      beforeGroup: () => ensureDisks(settings),
       onUpgrade: message => log.warn(message),
       onMended: message => log.error(`${message}. ringneck doctor checks what is stored`),
       onFatal: error => {

@@ -8,7 +8,7 @@ import { removeFile } from '../base/files.ts';
 import { warehouseIn } from '../base/warehouse-file.ts';
 import { Warehouse } from '../warehouse/warehouse.ts';
 import type { AppOptions } from './app-options.ts';
-import { lakeOf } from './lake/place.ts';
+import { ensureDisks, lakeOf } from './lake/place.ts';
 import { ensureOurs, ensurePlace, ensureUnshared } from './snapshot/place.ts';
 
 /** A folder that this process owns and has closed, so that its warehouse can be replaced by a new file. */
@@ -21,7 +21,7 @@ export async function withWarehouse<T>({ settings, now }: FolderOptions, work: (
     ...lakeOf(settings),
     resources,
     ...(now ? { now } : {}),
-    beforeGroup: () => ensureDiskReserve(settings.data),
+    beforeGroup: () => ensureDisks(settings),
   });
   try {
     return await work(warehouse);

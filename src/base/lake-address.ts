@@ -23,6 +23,9 @@ export function parseLakeAddress(given: string): LakeAddress | undefined {
   return { host: host || undefined, port: port ? Number(port) : undefined, user, catalogue, data: `${data.replace(/\/+$/, '')}/` };
 }
 
+/** Otherwise its files lie in a folder. */
+export const isInBucket = ({ data }: Pick<LakeAddress, 'data'>): boolean => data.startsWith('s3://');
+
 /** As people are told of it. */
 export const showCatalogue = ({ host, port, catalogue }: LakeAddress): string =>
   `${catalogue} at ${host ?? 'this machine'}${port === undefined ? '' : `:${port}`}`;

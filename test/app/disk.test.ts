@@ -3,6 +3,7 @@ import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { startFaultService } from '../support/fault-service.ts';
+import { hasLake, lakeSettings, newLake } from '../support/lake.ts';
 import { startRingneck } from '../support/ringneck.ts';
 import { runHere } from '../support/run-here.ts';
 import { startSandbox } from '../support/sandbox.ts';
@@ -85,5 +86,37 @@ test.runIf(able)(
     expect(JSON.parse(again.stdout)).toMatchObject({ state: 'complete', failures: [], windows: { failed: 0 } });
     const left = `SELECT count(*) AS n FROM sync.windows WHERE outcome IS NULL OR outcome <> 'complete'`;
     expect((await runHere(['sql', left, '--format', 'csv'], { env })).stdout).toBe('n\n0\n');
+  },
+);
+
+test.runIf(able && hasLake)(
+  'where the files of a lake have no room a backfill does not begin, nor an erasing, and doctor says which disk it is',
+  async () => {
+    const sandbox = await startSandbox({ count: 1, from: '2025-01-01', to: '2025-01-03' });
+    onTestFinished(() => sandbox.close());
+    const { address } = await newLake(disk);
+    const env = {
+      RINGNECK_DATA: join(folder, 'of-a-lake'),
+      RINGNECK_SERVICE_URL: sandbox.url,
+      ...lakeSettings(address.catalogue, address.data),
+    };
+    expect((await runHere(['account', 'add', 'ada'], { env, input: sandbox.people[0]!.token })).stdout).toBe('ada active\n');
+    fill();
+    onTestFinished(makeRoom);
+    const full = new RegExp(
+      `^ringneck: The disk of ${address.data} is almost full: \\d+ MB free, and 512 MB are kept in reserve\\. .*$`,
+      'm',
+    );
+    for (const args of [
+      ['backfill', '--from', '2025-01-01', '--to', '2025-01-03'],
+      ['account', 'remove', 'ada', '--erase', '--yes'],
+    ]) {
+      const refused = await runHere(args, { env });
+      expect([refused.code, refused.stdout]).toEqual([1, '']);
+      expect(refused.stderr).toMatch(full);
+    }
+    expect((await runHere(['doctor'], { env })).stdout).toMatch(
+      new RegExp(`disk +\\d+ MB free in ${address.data}: nothing is written below 512 MB`),
+    );
   },
 );

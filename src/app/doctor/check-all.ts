@@ -9,6 +9,7 @@ import { warehouseIn } from '../../base/warehouse-file.ts';
 import { call } from '../call.ts';
 import type { AppCommands } from '../commands.ts';
 import { connectControl } from '../control/connect-control.ts';
+import { storageFolders } from '../lake/place.ts';
 import { type CheckResult, fail, ok, runCheck, warn } from './check-result.ts';
 import { checkDisk, checkFolder, checkInbox } from './folder.ts';
 import { checkQueue } from './queue.ts';
@@ -35,7 +36,7 @@ export async function checkAll(): Promise<CheckResult[]> {
     serviceUrl ? runCheck('service', REACH_MS, () => checkService({ ...settings, serviceUrl })) : [],
     webhooks ? runCheck('callback', REACH_MS, () => checkCallback(webhooks)) : [],
     enrolment ? runCheck('invitations', REACH_MS, () => checkInvitations(enrolment)) : [],
-    runCheck('disk', REACH_MS, async () => checkDisk(existingFolder(settings.data))),
+    runCheck('disk', REACH_MS, async () => storageFolders(settings).flatMap((folder, n) => checkDisk(existingFolder(folder), n > 0))),
     runCheck('inbox', REACH_MS, async () => checkInbox(settings.data)),
   ]);
   const results = [...checkSettings(settings), ...folder, ...parts.flat()];

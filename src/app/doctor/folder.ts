@@ -63,13 +63,13 @@ function writable(check: string, path: string): CheckResult {
   }
 }
 
-/** How much is free where the folder is, or will be. */
-export function checkDisk(path: string): CheckResult[] {
+/** How much is free where the data folder is, or will be, or the folder of a lake's files. */
+export function checkDisk(path: string, isOfLake = false): CheckResult[] {
   const { bavail, blocks, bsize } = statfsSync(path);
   if (blocks === 0) return [ok('disk', 'this file system does not tell how much is free')];
   const free = bavail * bsize;
-  const said = `${megabytes(free)} free`;
-  const room = 'make room, or move RINGNECK_DATA to a larger disk';
+  const said = `${megabytes(free)} free${isOfLake ? ` in ${path}` : ''}`;
+  const room = isOfLake ? 'make room there' : 'make room, or move RINGNECK_DATA to a larger disk';
   if (free < diskReserveBytes) return [fail('disk', `${said}: nothing is written below ${megabytes(diskReserveBytes)}`, room)];
   if (free < 4 * diskReserveBytes) return [warn('disk', said, room)];
   return [ok('disk', said)];

@@ -22,7 +22,7 @@ import type { AppOptions, PausedErasing } from '../app-options.ts';
 import { removeConsoleSessions } from '../console-sessions.ts';
 import { connectControl } from '../control/connect-control.ts';
 import { forgetCommonFiles } from '../lake/hold.ts';
-import { lakeOf, placeOf } from '../lake/place.ts';
+import { ensureDisks, lakeOf, placeOf } from '../lake/place.ts';
 import { ensureNamed } from '../move/ensure-free.ts';
 import { removePersonFiles } from '../person-files/folder.ts';
 import { ensureQueueAnswers, ensureRoom, InTheWay, replaceSnapshot, withWarehouse } from '../rewriting.ts';
@@ -200,6 +200,7 @@ async function eraseRows(options: EraseOptions, marker: Marker) {
   // Gone: what was interrupted had come further; of a lake it may not have come to its end.
   if (!isThere && !lake) return { ...known, removed: marker.removed };
   ensureRoom(path);
+  if (lake) ensureDisks(options.settings);
   const { serviceUserIds, samePerson, isOfAnother } = known;
   const person = { userId: name, serviceUserIds };
   const removed = await Warehouse.erase({ path, lake }, person, () => ensureDiskReserve(dirname(realpathSync(path))));

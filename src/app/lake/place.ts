@@ -2,9 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Settings } from '../../base/config.ts';
+import { ensureDiskReserve } from '../../base/disk.ts';
 import { messageOf, RingneckError, UsageError } from '../../base/errors.ts';
 import { ensureFolder, writeFileAtomically } from '../../base/files.ts';
-import { showCatalogue } from '../../base/lake-address.ts';
+import { isInBucket, showCatalogue } from '../../base/lake-address.ts';
 import { upgradeCopiesOf, warehouseIn } from '../../base/warehouse-file.ts';
 import type { LakeOptions, LakePlace } from '../../warehouse/lake.ts';
 
@@ -35,6 +36,15 @@ type LakeSettings = Pick<
   Settings,
   'data' | 'warehouse' | 'lakePassword' | 'lakeKey' | 'lakeSecret' | 'lakeEndpoint' | 'lakeRegion' | 'duckdbExtensions'
 >;
+
+/** The folders in which something is stored: the data folder, and that of a lake's files where they lie in none of a bucket. */
+export const storageFolders = ({ data, warehouse }: Pick<Settings, 'data' | 'warehouse'>): string[] =>
+  warehouse && !isInBucket(warehouse) ? [data, warehouse.data] : [data];
+
+/** @throws DiskFull while the disk of one of them is almost full */
+export function ensureDisks(settings: Pick<Settings, 'data' | 'warehouse'>): void {
+  for (const folder of storageFolders(settings)) ensureDiskReserve(folder);
+}
 
 /** The lake of the settings; undefined: the warehouse is a file. */
 export function placeOf(settings: LakeSettings): LakePlace | undefined {

@@ -13,7 +13,7 @@ import { Warehouse } from '../../warehouse/warehouse.ts';
 import { renameInConsoleSessions } from '../console-sessions.ts';
 import { connectControl } from '../control/connect-control.ts';
 import { emptyQueue } from '../erase/queue.ts';
-import { lakeOf } from '../lake/place.ts';
+import { ensureDisks, lakeOf } from '../lake/place.ts';
 import { removePersonFiles } from '../person-files/folder.ts';
 import { ensureRoom, type FolderOptions, InTheWay, replaceSnapshot, withWarehouse } from '../rewriting.ts';
 import { ensureFree, ensureNamed } from './ensure-free.ts';
@@ -103,6 +103,7 @@ async function move(options: FolderOptions, { from, to }: Renaming): Promise<Mov
     // Once the rows have moved nothing needs the key any more. What a lake has of before may still lie there.
     const isOld = await hasOldName();
     if (isOld) secrets.copy(from, to);
+    if (place.lake) ensureDisks(options.settings);
     if (isOld || place.lake) moved = await rename(place, { from, to });
   } catch (error) {
     // Where not even that can be done the note stays, and the next who opens the folder goes on.

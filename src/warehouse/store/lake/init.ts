@@ -3,13 +3,13 @@ import { readdirSync } from 'node:fs';
 import type { DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
 import { messageOf, RingneckError, TryLaterError, UsageError } from '../../../base/errors.ts';
 import { ensureFolder } from '../../../base/files.ts';
-import { type LakeAddress, showCatalogue } from '../../../base/lake-address.ts';
+import { isInBucket, type LakeAddress, showCatalogue } from '../../../base/lake-address.ts';
 import { quoteName, quoteText } from '../../sql.ts';
 import { firstLine, readRows } from '../database.ts';
 import { duckdb } from '../duckdb.ts';
 import { OWNER_TABLE, SK_BLOCK, SK_SEQUENCE } from './lake-store.ts';
 import { MARK, writeMark } from './mark.ts';
-import { attachLake, isInBucket, LAKE, LAKE_CONFIG, type LakePlace, loadExtensions, NoLake, withCatalogue } from './open-lake.ts';
+import { attachLake, LAKE, LAKE_CONFIG, type LakePlace, loadExtensions, NoLake, withCatalogue } from './open-lake.ts';
 
 export interface MadeLake {
   /** Whether it was there already. */

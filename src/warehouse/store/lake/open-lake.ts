@@ -2,7 +2,7 @@ import { accessSync, constants } from 'node:fs';
 import { join } from 'node:path';
 import type { DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
 import { messageOf, RingneckError, TryLaterError } from '../../../base/errors.ts';
-import { type LakeAddress, showCatalogue } from '../../../base/lake-address.ts';
+import { isInBucket, type LakeAddress, showCatalogue } from '../../../base/lake-address.ts';
 import { quoteText } from '../../sql.ts';
 import { firstLine } from '../database.ts';
 import { duckdb } from '../duckdb.ts';
@@ -37,8 +37,6 @@ export const LAKE_CONFIG = {
 export const inlinedRows = (isLive: boolean): number => (isLive ? 1_000 : 10);
 
 const bucketOf = (data: string) => /^s3:\/\/[^/]+/.exec(data)?.[0];
-
-export const isInBucket = ({ data }: LakeAddress) => data.startsWith('s3://');
 
 /**
  * Attaches a lake to a DuckDB.
