@@ -49,7 +49,7 @@ export async function writeBackup(app: App, input: { folder: string; withoutKey:
   ensurePlace(input.folder, app.settings.data);
   ensureFolder(dirname(input.folder));
   const path = realPath(input.folder);
-  removeHalves(path);
+  removeHalves(app, path);
   const half = `${path}.${process.pid}.${randomBytes(4).toString('hex')}.new`;
   underWay.add(half);
   try {
@@ -166,25 +166,31 @@ function ensurePlace(folder: string, data: string): void {
  * What killed backups have left, key and tokens with it: each night's has another name. One of another name is left alone for a day: it may be that
  * of another machine, whose processes are not seen here.
  */
-function removeHalves(path: string): void {
+function removeHalves({ log }: Pick<App, 'log'>, path: string): void {
   for (const name of readdirSync(dirname(path))) {
     const [, of, pid] = /^(.+)\.(\d+)\.[0-9a-f]{8}\.new$/.exec(name) ?? [];
     const half = join(dirname(path), name);
     if (pid === undefined || underWay.has(half) || (Number(pid) !== process.pid && isRunning(Number(pid)))) continue;
-    if (of === basename(path) || isLeft(half)) rmSync(half, { recursive: true, force: true });
+    try {
+      if (of === basename(path) || isLeft(half)) rmSync(half, { recursive: true, force: true });
+    } catch (error) {
+      log.warn({ path: half, reason: messageOf(error) }, 'what a killed backup has left, which may hold the key, cannot be removed');
+    }
   }
 }
 
 /** Whether it is a half, and unchanged for a day. */
 function isLeft(folder: string): boolean {
   try {
-    const files = listFiles(folder);
-    const changedAt = [folder, ...files.map(name => join(folder, name))].map(path => statSync(path).mtimeMs);
-    return files.every(isOfHalf) && Date.now() - Math.max(...changedAt) > ALONE_FOR_MS;
+    const names = readdirSync(folder);
+    const paths = [folder, ...listFiles(folder).map(name => join(folder, name))];
+    const changedAt = Math.max(...paths.map(path => lstatSync(path).mtimeMs));
+    // Some file systems know no times, and say 0.
+    return names.length > 0 && names.every(isOfHalf) && changedAt > 0 && Date.now() - changedAt > ALONE_FOR_MS;
   } catch {
     // It is no folder, or somebody else is removing it.
     return false;
   }
 }
 
-const isOfHalf = (name: string) => [MANIFEST, WAREHOUSE, KEY, ...SEALED, `${INBOX}/`].some(part => name.startsWith(part));
+const isOfHalf = (name: string) => [MANIFEST, WAREHOUSE, KEY, ...SEALED, INBOX].some(part => name.startsWith(part));

@@ -20,7 +20,7 @@ import { serveControl } from '../../../src/app/control/serve-control.ts';
 import { Following } from '../../../src/app/follow-events.ts';
 import { readSettings } from '../../../src/base/config.ts';
 import { Journal } from '../../../src/base/journal.ts';
-import { silentLog } from '../../../src/base/log.ts';
+import { createLog, silentLog } from '../../../src/base/log.ts';
 import { Secrets } from '../../../src/base/secrets/secrets.ts';
 import { createAccept, openInbox } from '../../../src/sync/events/accept-event.ts';
 import { Warehouse } from '../../../src/warehouse/warehouse.ts';
@@ -509,16 +509,55 @@ test('what a killed backup of another name has left is removed when it is a day 
   put(`running.${process.ppid}.0123abcd.new`, 'secret.key', 25);
   put('holidays.999999999.0123abcd.new', 'beach.jpg', 25);
   put('notes.new', 'secret.key', 25);
+  put('timeless.999999999.0123abcd.new', 'secret.key', 25);
+  for (const part of ['secret.key', '.']) utimesSync(join(place, 'timeless.999999999.0123abcd.new', part), 0, 0);
+  put('mixed.999999999.0123abcd.new', 'secret.key', 25);
+  symlinkSync('elsewhere', join(place, 'mixed.999999999.0123abcd.new', 'link'));
+  for (const name of ['mixed', 'empty']) {
+    mkdirSync(join(place, `${name}.999999999.0123abcd.new`), { recursive: true });
+    utimesSync(join(place, `${name}.999999999.0123abcd.new`), 1, 1);
+  }
   writeFileSync(join(place, 'text.999999999.0123abcd.new'), 'no folder');
   await harness.commands.backup({ folder: join(place, 'ring-2026-01-31'), withoutKey: false });
   expect(readdirSync(place).sort()).toEqual([
+    'empty.999999999.0123abcd.new',
     'holidays.999999999.0123abcd.new',
+    'mixed.999999999.0123abcd.new',
     'notes.new',
     'other-2026-01-30.999999999.0123abcd.new',
     'ring-2026-01-31',
     `running.${process.ppid}.0123abcd.new`,
     'text.999999999.0123abcd.new',
+    'timeless.999999999.0123abcd.new',
   ]);
+});
+
+test('what a killed backup has left that cannot be removed keeps no other from being made, and the log says so', async () => {
+  const lines: string[] = [];
+  const log = createLog({ level: 'info', pretty: false, stream: { write: line => void lines.push(line) } });
+  const harness = await openHarness(join(folder, 'stays', 'data'), sandbox.url, { log });
+  const place = join(folder, 'stays', 'place');
+  for (const name of ['one', 'two']) {
+    const half = join(place, `${name}.999999999.0123abcd.new`);
+    mkdirSync(half, { recursive: true });
+    writeFileSync(join(half, 'secret.key'), 'something');
+    for (const path of [join(half, 'secret.key'), half]) utimesSync(path, 1, 1);
+  }
+  // Whoever runs the tests may be root, who may remove anything.
+  const { rmSync } = fs;
+  vi.spyOn(fs, 'rmSync').mockImplementation((path, options) => {
+    if (`${path}`.endsWith('.0123abcd.new')) throw new Error('EACCES: permission denied');
+    rmSync(path, options);
+  });
+  syncBuiltinESMExports();
+  onTestFinished(() => {
+    vi.restoreAllMocks();
+    syncBuiltinESMExports();
+  });
+  await harness.commands.backup({ folder: join(place, 'two'), withoutKey: false });
+  expect(readdirSync(place)).toContain('two');
+  const told = lines.map(line => JSON.parse(line)).filter(({ reason }) => reason === 'EACCES: permission denied');
+  expect(told.map(({ path }) => basename(path)).sort()).toEqual(['one.999999999.0123abcd.new', 'two.999999999.0123abcd.new']);
 });
 
 test.each([
