@@ -571,6 +571,20 @@ test('a code that is answered with what another account had before takes nothing
   expect(await server.findPerson(secrets.findSignIn('ada')?.accessToken ?? '')).toBe('ada-1');
 });
 
+test('a token that a service gives again to who signs in again is renewed where it is refused', async () => {
+  const { harness, server, login } = await openSignedInHarness(folder, 'given-again');
+  const { secrets } = harness.app;
+  await login('ada');
+  const { accessToken, refreshToken } = secrets.findSignIn('ada')!;
+  const answer = { accessToken, refreshToken: refreshToken ?? undefined, expiresIn: 120, scopes: undefined };
+  const exchange = vi.spyOn(OAuthClient.prototype, 'exchange').mockImplementation(async () => answer);
+  onTestFinished(() => exchange.mockRestore());
+  await login('ada');
+  expect(await (await harness.app.signIns()).renewRefused(accessToken)).toBe(true);
+  expect(secrets.find('ada')).not.toBe(accessToken);
+  expect(await server.findPerson(secrets.find('ada')!)).toBe('ada-1');
+});
+
 test('a sign-in that is damaged fails the windows of its own account, and everybody else is read', async () => {
   const { harness, server, service, login } = await openSignedInHarness(folder, 'damaged');
   await login('ada');

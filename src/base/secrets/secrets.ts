@@ -277,7 +277,9 @@ export class Secrets {
 
   /** The access token. What was given out of a sign-in before is known for as long as somebody may work with it. */
   #remember(name: string, { id, accessToken }: SignIn): string {
-    if (this.#found.has(accessToken)) return accessToken;
+    // Some services give who signs in again the same token: it is of the new sign-in then.
+    if (unlessRefused(() => this.findHolder(accessToken))) return accessToken;
+    this.#found.delete(accessToken);
     const earlier = [...this.#found].filter(([, found]) => found.name === name);
     for (const [token] of earlier.slice(0, Math.max(0, earlier.length - MOST_EARLIER))) this.#found.delete(token);
     this.#found.set(accessToken, { name, id });
