@@ -1,5 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { resources } from '../../schema/index.ts';
@@ -64,6 +64,7 @@ export async function newLake(folder: string): Promise<LakeOptions> {
   const data = join(folder, catalogue);
   mkdirSync(data, { recursive: true });
   psql('postgres', `CREATE DATABASE ${catalogue} TEMPLATE ${TEMPLATE} OWNER ${USER}`);
+  writeFileSync(join(data, 'ringneck-lake.csv'), 'lake,identity\nof a test,\n');
   psql(catalogue, `UPDATE ducklake_metadata SET value = '${data}/' WHERE key = 'data_path'`);
   return { ...lakePlace(catalogue, data), owner, learningMs: 0 };
 }

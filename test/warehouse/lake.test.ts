@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
 import { afterEach, expect, test, vi } from 'vitest';
@@ -290,6 +290,40 @@ onLake('who asks a lake whose Postgres does not answer is told so in one line, t
   }
   expect(await warehouse.read('SELECT count(*) FROM daily_activity')).toEqual([[0]]);
   await warehouse.close();
+});
+
+onLake('a lake is not written to where its folder is not mounted, nor where it is not known whose the files are', async () => {
+  newCatalogue();
+  const data = join(folder, 'mounted');
+  const lake = { ...lakePlace('of_a_folder', data), owner: 'the folder of this test' };
+  const open = () => openWarehouse(newPath(folder), { lake });
+  await initLake(lake, 'postgres');
+  const warehouse = await open();
+  await store(warehouse, 'daily_activity', [{ ...ACTIVITY, met: { ...ACTIVITY.met, items: Array.from({ length: 2_000 }, () => 1.5) } }]);
+  await warehouse.close();
+  const mark = join(data, 'ringneck-lake.csv');
+  const whole = readFileSync(mark, 'utf8');
+
+  renameSync(data, `${data} elsewhere`);
+  mkdirSync(data);
+  await expect(open()).rejects.toThrow(
+    /^the files of the lake of_a_folder at .* are not in .*mounted\/, for there is no ringneck-lake.csv/,
+  );
+  rmSync(data, { recursive: true });
+  renameSync(`${data} elsewhere`, data);
+  await (await open()).close();
+
+  for (const damaged of ['', 'lake,identity\n', whole.slice(0, 30)]) {
+    writeFileSync(mark, damaged);
+    await expect(open()).rejects.toThrow(/ringneck-lake.csv, which says whose the files beside it are, is damaged: .*ringneck lake init/);
+  }
+  await initLake(lake, undefined);
+  expect(readFileSync(mark, 'utf8')).toBe(whole);
+
+  const named = whole.split('\n')[1]!.split(',')[0];
+  writeFileSync(mark, `lake\n${named}\n`);
+  await (await open()).close();
+  expect(readFileSync(mark, 'utf8')).toBe(whole);
 });
 
 test.skipIf(!hasBucket)('while a file goes to a bucket, however slow, the process does what else there is', async () => {
